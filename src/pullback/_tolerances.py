@@ -1,0 +1,43 @@
+"""How close two results must be, per dtype: the only place where such numbers live."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+
+
+class Tolerance(NamedTuple):
+    """Relative and absolute tolerance of one comparison, as ``torch.testing.assert_close`` takes them."""
+
+    rtol: float
+    atol: float
+
+
+# values: a few roundings of the dtype; gradients: the same with room for one reduction over a small tensor
+VALUES = {
+    torch.float64: Tolerance(1e-12, 1e-12),
+    torch.complex128: Tolerance(1e-12, 1e-12),
+    torch.float32: Tolerance(2e-6, 2e-6),
+    torch.complex64: Tolerance(2e-6, 2e-6),
+    torch.float16: Tolerance(2e-3, 2e-3),
+    torch.bfloat16: Tolerance(1.6e-2, 1.6e-2),
+}
+GRADIENTS = {
+    torch.float64: Tolerance(1e-10, 1e-10),
+    torch.complex128: Tolerance(1e-10, 1e-10),
+    torch.float32: Tolerance(2e-5, 2e-5),
+    torch.complex64: Tolerance(2e-5, 2e-5),
+    torch.float16: Tolerance(8e-3, 8e-3),
+    torch.bfloat16: Tolerance(4e-2, 4e-2),
+}
+
+
+def value_tolerance(dtype: torch.dtype) -> Tolerance:
+    """The tolerance for values of ``dtype``; exact for integers and booleans."""
+    return VALUES.get(dtype, Tolerance(0.0, 0.0))
+
+
+def gradient_tolerance(dtype: torch.dtype) -> Tolerance:
+    """The tolerance for gradients of ``dtype``; exact for integers and booleans."""
+    return GRADIENTS.get(dtype, Tolerance(0.0, 0.0))
