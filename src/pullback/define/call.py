@@ -1,0 +1,233 @@
+"""One call of a Function, whatever the stack: its values taken apart, its forward, its rules.
+
+The autograd.Functions in `autograd` handle tensors only, as flat sequences; a `Call` gives them meaning. For its
+gradients a call has three groups of tensors: those in its arguments, in its output, and in what the forward keeps.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import torch
+
+from pullback import _describe
+from pullback._torch import VmapInfo
+from pullback.define import running
+from pullback.define.derivative import differentiable, vjp
+from pullback.define.fit import Like, fit, like
+from pullback.define.function import Function
+from pullback.define.keep import Kept, run_forward
+from pullback.define.rng import RandomState
+from pullback.define.rule import Rule
+from pullback.define.split import Split, split
+from pullback.errors import DoubleBackwardError, ForwardResultError, RuleResultError
+
+Flat = Sequence[torch.Tensor | None]
+
+
+class Residuals(NamedTuple):
+    """The tensors that a gradient may need; ``None`` in the places of those that were not kept."""
+
+    arguments: Flat
+    outputs: Flat
+    kept: Flat
+
+    @classmethod
+    def cut(cls, call: Call, flat: Sequence[Any]) -> Residuals:
+        """Three groups out of one sequence."""
+        a, o = len(call.args.owners), len(call.args.owners) + len(call.out.owners)
+        return cls(flat[:a], flat[a:o], flat[o:])
+
+
+class Call:
+    """One call of ``function`` with ``values``, one for each of its parameters."""
+
+    out: Split  # set by forward
+    kept: Split
+    kept_smooth: list[bool]  # which kept tensors can carry a gradient
+
+    def __init__(self, function: Function[..., Any], values: Iterable[Any]) -> None:
+        self.function = function
+        self.args, self.tensors = split(function.params, values)
+        self.like = [like(t) for t in self.tensors]
+        self.autocast: list[Any] = []  # the autocast state of forward, which rules run under
+        self.rng: RandomState | None = None  # the state before a forward that used random numbers
+        self.ready: Any = None  # a result that the fast way already has; forward is never run twice
+
+    # ---- forward
+
+    def forward(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """Run the forward on ``tensors``: the tensors of its output, then of what it keeps."""
+        result, self.ready = self.ready if self.ready is not None else self._run(tensors), None
+        out, named = (result.out, result.named) if type(result) is Kept else (result, {})
+        self.out, outputs = split(("out",), [out])
+        self.kept, kept = split(tuple(named), named.values())
+        self.kept_smooth = [differentiable(t) for t in kept]
+        if not outputs:
+            raise ForwardResultError(
+                f"{self.function.name} ({self.function.where})",
+                "a forward must return at least one tensor",
+                _describe.value(out),
+                "return a tensor, or a tuple, list or dict with tensors",
+            )
+        self.function.learn_kept(tuple(named))
+        return (*(outputs if self.function.inplace else _fresh(outputs, (*tensors, *self.tensors))), *kept)
+
+    def _run(self, tensors: Sequence[torch.Tensor]) -> Any:
+        args, keywords = self.function.arguments.call(self.args.join(tensors))
+        return run_forward(self.function.fn, args, keywords)
+
+    def result(self, outputs: Iterable[Any]) -> Any:
+        """The output's structure with ``outputs`` in it."""
+        return self.out.join(outputs)["out"]
+
+    # ---- who needs what
+
+    def needed(self, mask: Sequence[bool]) -> tuple[str, ...]:
+        """The arguments that hold any of the tensors in ``mask``."""
+        return tuple(dict.fromkeys(a for a, m in zip(self.args.owners, mask, strict=True) if m))
+
+    def wanted(self, needed: tuple[str, ...]) -> list[bool]:
+        """Which tensors (arguments, outputs, kept) the rules for ``needed`` name."""
+        names = self.function.wanted(needed)
+        return [owner in names for owner in (*self.args.owners, *self.out.owners, *self.kept.owners)]
+
+    # ---- backward
+
+    def gradients(self, mask: Sequence[bool], res: Residuals, cotangents: Flat) -> list[torch.Tensor | None]:
+        """The gradient of each argument's tensor in ``mask`` by the rules; ``None`` for the others."""
+        return self._by_rules(mask, self.result(cotangents), self.environment(res))
+
+    def environment(self, res: Residuals) -> dict[str, Any]:
+        """Everything that a rule can name."""
+        return {**self.args.join(res.arguments), "out": self.result(res.outputs), **self.kept.join(res.kept)}
+
+    def _by_rules(
+        self, mask: Sequence[bool], g: Any, env: dict[str, Any], of: str | None = None
+    ) -> list[torch.Tensor | None]:
+        found: dict[str, list[torch.Tensor | None]] = {}
+        for rule, fn, args in self.function.plan(self.needed(mask), of):
+            replay = self.rng.replay() if self.rng and self.function.is_own(rule) else nullcontext()
+            with replay:
+                results = running.run(self.function, rule, fn, args, g, [env[w] for w in rule.wants])
+            for arg, result in zip(args, results, strict=True):
+                found[arg] = self._fitted(rule, arg, result)
+        supply = {arg: iter(results) for arg, results in found.items()}
+        pairs = [(next(supply[a]) if a in supply else None, m) for a, m in zip(self.args.owners, mask, strict=True)]
+        return [result if m else None for result, m in pairs]
+
+    def _fitted(self, rule: Rule, arg: str, result: Any) -> list[torch.Tensor | None]:
+        wanted = [w for w, owner in zip(self.like, self.args.owners, strict=True) if owner == arg]
+        parts = self.args.parts(arg, result)
+        if parts is None:
+            raise RuleResultError(
+                rule.who(self.function.name, [arg]),
+                f"must return the structure of {arg!r}",
+                _describe.value(result),
+                "return the same containers with a gradient, or None, in the place of each tensor",
+            )
+        return [fit(lambda: rule.who(self.function.name, [arg]), p, w) for p, w in zip(parts, wanted, strict=True)]
+
+    # ---- the derivative of kept values, for second derivatives
+
+    def kept_gradients(self, mask: Sequence[bool], res: Residuals, cotangents: Flat) -> list[torch.Tensor | None]:
+        """What the cotangents of kept values give to the arguments: by their own rules, else by running forward again."""
+        total: list[torch.Tensor | None] = [None] * len(mask)
+        for name in self.kept.names:
+            mine = [g if owner == name else None for g, owner in zip(cotangents, self.kept.owners, strict=True)]
+            if any(g is not None for g in mine):
+                total = add(total, self._kept_gradient(name, mask, res, mine))
+        return total
+
+    def _kept_gradient(self, name: str, mask: Sequence[bool], res: Residuals, mine: Flat) -> list[torch.Tensor | None]:
+        needed = self.needed(mask)
+        if any(self.function.declared(a, name) for a in needed):
+            g = self.kept.join(zeros_for(mine, res.kept))[name]
+            return self._by_rules(mask, g, self.environment(res), of=name)
+        self.require_rerun(name, res.arguments)
+        positions = [i for i, g in enumerate(mine) if g is not None]
+        chosen = [i for i, m in enumerate(mask) if m]
+        grads = vjp(self.rerun(res.arguments, chosen, positions), [res.arguments[i] for i in chosen],  # type: ignore[misc]
+                    [mine[i] for i in positions], self.function.name)
+        found = dict(zip(chosen, grads, strict=True))
+        return [found.get(i) for i in range(len(mask))]
+
+    def rerun(self, arguments: Flat, chosen: Sequence[int], positions: Sequence[int]) -> Any:
+        """A function of the chosen arguments' tensors that runs forward again and returns the kept ones at positions."""
+
+        def again(*tensors: torch.Tensor) -> list[torch.Tensor]:
+            full: list[Any] = list(arguments)
+            for i, t in zip(chosen, tensors, strict=True):
+                full[i] = t
+            fresh = copy.copy(self)
+            flat = fresh.forward(full)[len(self.out.owners) :]
+            return [flat[i] for i in positions]
+
+        return again
+
+    def require_rerun(self, name: str, arguments: Flat) -> None:
+        """Raise unless the derivative of a kept value can be had by running forward again."""
+        missing = sorted({a for a, t in zip(self.args.owners, arguments, strict=True) if t is None})
+        if missing:
+            raise DoubleBackwardError(
+                self.function.name,
+                f"a second derivative needs the derivative of the kept value {name!r}",
+                f"{_describe.names(missing)} not kept, so forward cannot be run again",
+                f'attach @{self.function.name}.grad(…, of="{name}"), or name {_describe.names(missing)} in a rule',
+            )
+        if self.rng is not None:
+            raise DoubleBackwardError(
+                self.function.name,
+                f"a second derivative needs the derivative of the kept value {name!r}",
+                "a forward that draws random numbers, so it cannot be run again",
+                f'attach @{self.function.name}.grad(…, of="{name}"), or draw the numbers outside',
+            )
+
+    def note_random(self, state: RandomState) -> None:
+        """Note the generators' state before a forward that drew random numbers."""
+        self.rng = state
+
+    # ---- vmap
+
+    def vmapped(self, in_dims: Sequence[int | None], info: VmapInfo) -> Call:
+        """This call with a batch dimension over it."""
+        from pullback.define.vmapped import BatchedCall
+
+        return BatchedCall(self, in_dims, info)
+
+
+def _fresh(outputs: list[torch.Tensor], inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """No output is an input itself, and none comes twice: autograd would confuse them."""
+    seen = {id(t) for t in inputs}
+    fresh = []
+    for out in outputs:
+        fresh.append(out.view_as(out) if id(out) in seen else out)
+        seen.add(id(out))
+    return fresh
+
+
+def zero(wanted: Like) -> torch.Tensor:
+    """A zero cotangent that takes no memory."""
+    return torch.zeros((), dtype=wanted.dtype, device=wanted.device).expand(wanted.shape)
+
+
+def zeros_for(gradients: Flat, tensors: Flat) -> list[Any]:
+    """``gradients`` with zeros, like ``tensors``, in the places of those that did not come."""
+    return [
+        zero(like(t)) if g is None and isinstance(t, torch.Tensor) else g
+        for g, t in zip(gradients, tensors, strict=True)
+    ]
+
+
+def filled(gradients: Flat, wanted: Sequence[Like]) -> list[torch.Tensor]:
+    """``gradients`` with zeros in the places of those that did not come."""
+    return [zero(w) if g is None else g for g, w in zip(gradients, wanted, strict=True)]
+
+
+def add(first: Flat, second: Flat) -> list[torch.Tensor | None]:
+    """Two sequences of gradients added up, where ``None`` is zero."""
+    return [b if a is None else a if b is None else a + b for a, b in zip(first, second, strict=True)]
+
