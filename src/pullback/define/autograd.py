@@ -87,7 +87,7 @@ class General(AutogradFunction):
         total: list[Any] = [None] * len(mask)
         if any(g is not None for g in cotangents[:n]):
             with autocast_as(call.autocast):
-                total = call.gradients(mask, res, filled(cotangents[:n], ctx.output_like))
+                total = call.gradients(mask, res, filled(cotangents[:n], ctx.output_like[:n]))
         if any(g is not None for g in cotangents[n:]):
             total = add(total, call.kept_gradients(mask, res, cotangents[n:]))
         return (None, *total)
@@ -118,7 +118,8 @@ def _watched(call: Call, tensors: Tensors) -> Iterator[None]:
             stack.enter_context(_NoCapture(call.function))
         if tracing_graph() and call.function.reruns():
             stack.enter_context(no_random(call.function.name))
-        state = None if tracing_graph() else RandomState(tensors)
+        watch = (call.function.reruns() or in_transform()) and not tracing_graph()
+        state = RandomState(tensors) if watch else None
         yield
     if state is not None and state.moved():
         call.note_random(state)

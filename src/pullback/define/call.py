@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import torch
 
 from pullback import _describe
-from pullback._torch import VmapInfo
+from pullback._tolerances import gradient_tolerance
+from pullback._torch import VmapInfo, in_transform, tracing_graph
 from pullback.define import running
 from pullback.define.derivative import differentiable, vjp
 from pullback.define.fit import Like, fit, like
@@ -56,6 +57,16 @@ class Call:
         self.autocast: list[Any] = []  # the autocast state of forward, which rules run under
         self.rng: RandomState | None = None  # the state before a forward that used random numbers
         self.ready: Any = None  # a result that the fast way already has; forward is never run twice
+
+    @classmethod
+    def restored(
+        cls, function: Function[..., Any], args: Split, likes: Sequence[Like], out: Split, kept: Split
+    ) -> Call:
+        """A call that has run already, for its rules alone."""
+        call = cls.__new__(cls)
+        call.function, call.args, call.like, call.out, call.kept = function, args, list(likes), out, kept
+        call.tensors, call.autocast, call.rng, call.ready = [], [], None, None
+        return call
 
     # ---- forward
 
@@ -147,44 +158,45 @@ class Call:
         if any(self.function.declared(a, name) for a in needed):
             g = self.kept.join(zeros_for(mine, res.kept))[name]
             return self._by_rules(mask, g, self.environment(res), of=name)
-        self.require_rerun(name, res.arguments)
         positions = [i for i, g in enumerate(mine) if g is not None]
         chosen = [i for i, m in enumerate(mask) if m]
-        grads = vjp(self.rerun(res.arguments, chosen, positions), [res.arguments[i] for i in chosen],  # type: ignore[misc]
+        grads = vjp(self.rerun(name, res, chosen, positions), [res.arguments[i] for i in chosen],  # type: ignore[misc]
                     [mine[i] for i in positions], self.function.name)
         found = dict(zip(chosen, grads, strict=True))
         return [found.get(i) for i in range(len(mask))]
 
-    def rerun(self, arguments: Flat, chosen: Sequence[int], positions: Sequence[int]) -> Any:
-        """A function of the chosen arguments' tensors that runs forward again and returns the kept ones at positions."""
+    def rerun(self, name: str, res: Residuals, chosen: Sequence[int], positions: Sequence[int]) -> Any:
+        """A function of the chosen arguments' tensors that runs forward again and returns the kept ones at positions.
+
+        Raises:
+            DoubleBackwardError: If what it would need was not kept, or forward does not give the same again.
+        """
+        missing = sorted({a for a, t in zip(self.args.owners, res.arguments, strict=True) if t is None})
+        if missing:
+            raise self._no_second(name, f"{_describe.names(missing)} not kept, so forward cannot be run again",
+                                  f"name {_describe.names(missing)} in a rule")  # fmt: skip
+        random = self._no_second(name, "a forward that draws random numbers", "draw the numbers outside")
+        if self.rng is not None:
+            raise random
 
         def again(*tensors: torch.Tensor) -> list[torch.Tensor]:
-            full: list[Any] = list(arguments)
+            full: list[Any] = list(res.arguments)
             for i, t in zip(chosen, tensors, strict=True):
                 full[i] = t
-            fresh = copy.copy(self)
-            flat = fresh.forward(full)[len(self.out.owners) :]
+            flat = copy.copy(self).forward(full)[len(self.out.owners) :]
+            if not (in_transform() or tracing_graph()) and any(_differs(flat[i], res.kept[i]) for i in positions):
+                raise random
             return [flat[i] for i in positions]
 
         return again
 
-    def require_rerun(self, name: str, arguments: Flat) -> None:
-        """Raise unless the derivative of a kept value can be had by running forward again."""
-        missing = sorted({a for a, t in zip(self.args.owners, arguments, strict=True) if t is None})
-        if missing:
-            raise DoubleBackwardError(
-                self.function.name,
-                f"a second derivative needs the derivative of the kept value {name!r}",
-                f"{_describe.names(missing)} not kept, so forward cannot be run again",
-                f'attach @{self.function.name}.grad(…, of="{name}"), or name {_describe.names(missing)} in a rule',
-            )
-        if self.rng is not None:
-            raise DoubleBackwardError(
-                self.function.name,
-                f"a second derivative needs the derivative of the kept value {name!r}",
-                "a forward that draws random numbers, so it cannot be run again",
-                f'attach @{self.function.name}.grad(…, of="{name}"), or draw the numbers outside',
-            )
+    def _no_second(self, name: str, got: str, do: str) -> DoubleBackwardError:
+        return DoubleBackwardError(
+            self.function.name,
+            f"a second derivative needs the derivative of the kept value {name!r}",
+            got,
+            f'attach @{self.function.name}.grad(…, of="{name}"), or {do}',
+        )
 
     def note_random(self, state: RandomState) -> None:
         """Note the generators' state before a forward that drew random numbers."""
@@ -207,6 +219,14 @@ def _fresh(outputs: list[torch.Tensor], inputs: Sequence[torch.Tensor]) -> list[
         fresh.append(out.view_as(out) if id(out) in seen else out)
         seen.add(id(out))
     return fresh
+
+
+def _differs(again: torch.Tensor, saved: torch.Tensor | None) -> bool:
+    """Whether a value came out otherwise than the first time, by more than rounding."""
+    if saved is None or again.shape != saved.shape:
+        return saved is not None
+    tolerance = gradient_tolerance(saved.dtype)
+    return not torch.allclose(again.detach(), saved.detach(), *tolerance, equal_nan=True)
 
 
 def zero(wanted: Like) -> torch.Tensor:

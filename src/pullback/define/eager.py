@@ -150,12 +150,13 @@ def _again(
     function: Function[..., Any], shape: Shape, needed: tuple[str, ...], state: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     ctx, saved, cotangents, of_kept = state
-    call = Call.__new__(Call)
-    call.function, call.autocast, call.rng, call.ready = function, [], None, None
-    call.args = Split.flat({p: TENSOR if p in shape.tensors else saved.get(p) for p in function.params})
-    call.out = shape.out
-    call.kept = Split.flat({n: saved.get(n) if n in shape.objects else TENSOR for n in shape.kept})
-    call.like = [like(saved[n]) if n in saved else Like(*getattr(ctx, source.LIKE + n, (None,) * 3)) for n in shape.tensors]
+    call = Call.restored(
+        function,
+        Split.flat({p: TENSOR if p in shape.tensors else saved.get(p) for p in function.params}),
+        [like(saved[n]) if n in saved else _like_of(ctx, n) for n in shape.tensors],
+        shape.out,
+        Split.flat({n: saved.get(n) if n in shape.objects else TENSOR for n in shape.kept}),
+    )
     res = Residuals(
         [saved.get(n) for n in shape.tensors],
         source.outputs_of(shape, saved.get("out")),
@@ -172,3 +173,9 @@ def _again(
         total = add(total, call.kept_gradients(mask, res, gs))
     found = dict(zip(shape.tensors, total, strict=True))
     return tuple(found.get(p) for p in function.params)
+
+
+def _like_of(ctx: Any, name: str) -> Any:
+    """What the gradient of an argument that was not saved looks like; nothing if it needs none."""
+    found = getattr(ctx, source.LIKE + name, None)
+    return found and Like(*found)

@@ -91,8 +91,7 @@ def _kept(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) -> lis
     moving = [i for i, t in enumerate(given) if t is not None]
     if not positions or not moving:
         return [None] * len(likes)
-    call.require_rerun(call.kept.owners[positions[0]], res.arguments)
-    again = call.rerun(res.arguments, moving, positions)
+    again = call.rerun(call.kept.owners[positions[0]], res, moving, positions)
     # torch.func.jvp cannot nest in a dual level: two vjps make a jvp
     values, pull = torch.func.vjp(lambda *ts: tuple(again(*ts)), *[res.arguments[i] for i in moving])
     _, transpose = torch.func.vjp(lambda *gs: pull(tuple(gs)), *[torch.zeros_like(v) for v in values])

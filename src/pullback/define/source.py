@@ -61,15 +61,16 @@ def way_in(function: Function[..., Any], shape: Shape, **helpers: Any) -> Callab
         f"   {p}found = {p}way",
         f"  return {p}other({p}found, {values})",
         f" {p}r = {p}forward({_passing(function)})",
-        f" if {p}r.__class__ is not {p}Tensor:",
+        *([f" if {p}r.__class__ is {p}Kept: {p}r = {p}r.out"] if shape.kept else []),
+        f" if {p}r.__class__ is not {p}Tensor:" if shape.single else _not_a_tuple(p, shape),
         f"  return {p}odd({p}r)",
-        f" if {p}r.requires_grad:",
+        f" if {_any_requires_grad(p, shape)}:",
         f"  raise {p}captured({p}function)",
         f" return {p}r",
     ]
     names = {
         "grad_enabled": grad_enabled, "forward": function.fn, "Tensor": torch.Tensor, "captured": captured,
-        "function": function, **helpers,
+        "function": function, "Kept": Kept, **helpers,
     }  # fmt: skip
     return compiled(function, lines, {p + k: v for k, v in names.items()})[f"{p}enter"]  # type: ignore[no-any-return]
 
@@ -97,6 +98,16 @@ def outputs_of(shape: Shape, out: Any) -> Sequence[Any]:
     if out is None:
         return [None] * shape.outputs
     return [out] if shape.single else list(out)
+
+
+def _not_a_tuple(p: str, shape: Shape) -> str:
+    return f" if {p}r.__class__ is not tuple or len({p}r) != {shape.outputs}:"
+
+
+def _any_requires_grad(p: str, shape: Shape) -> str:
+    if shape.single:
+        return f"{p}r.requires_grad"
+    return f"True in [{p}t.requires_grad for {p}t in {p}r if {p}t.__class__ is {p}Tensor]"
 
 
 def _visible(shape: Shape) -> str:
@@ -154,7 +165,7 @@ class _Writer:
 
     def _run(self) -> list[str]:
         p, function = self.p, self.function
-        random = function.reruns() or bool(self.shape.hidden)
+        random = function.reruns()
         tensors = self.shape.tensors
         lines = [f" {p}state = {p}RandomState(({', '.join(tensors)},))"] if random else []
         if self.watched:
@@ -202,9 +213,11 @@ class _Writer:
         lines = [f"{c}save_for_backward({', '.join(self.saved)})"] if self.saved else []
         lines += [f"{c}{HYPER}{n} = {n}" for n in self.values]
         lines += [f"{c}{LIKE}{n} = {n}.shape, {n}.dtype, {n}.device" for n in self.unsaved]
-        if len(self.outs) > 1 or self.shape.hidden:
+        if not self._one:
+            lines += [f"{c}set_materialize_grads(False)"]
+        if not self.shape.single:
             likes = "".join(f"({o}.shape, {o}.dtype, {o}.device), " for o in self.outs)
-            lines += [f"{c}set_materialize_grads(False)", f"{c}{OUTPUTS} = ({likes})"]
+            lines += [f"{c}{OUTPUTS} = ({likes})"]
         return lines
 
     # ---- backward
@@ -235,11 +248,14 @@ class _Writer:
 
     def _cotangent(self, gs: list[str]) -> list[str]:
         p = self.p
-        if len(gs) == 1 and not self.shape.hidden:
-            return [f" {p}g = {p}g0" if self.shape.single else f" {p}g = ({p}g0,)"]
-        lines = [f" if {' and '.join(f'{g} is None' for g in gs)}: return {', '.join(['None'] * len(self.function.params))}"]
-        lines += [f" if {g} is None: {g} = {p}zero({p}Like(*{p}ctx.{OUTPUTS}[{i}]))" for i, g in enumerate(gs)]
-        return [*lines, f" {p}g = {gs[0]}" if self.shape.single else f" {p}g = ({', '.join(gs)},)"]
+        g = f" {p}g = {gs[0]}" if self.shape.single else f" {p}g = ({''.join(g + ', ' for g in gs)})"
+        if self._one:
+            return [g]
+        nothing = ", ".join(["None"] * len(self.function.params))
+        lines = [f" if {' and '.join(f'{g} is None' for g in gs)}: return {nothing}"]
+        if not self.shape.single:
+            lines += [f" if {g} is None: {g} = {p}zero({p}Like(*{p}ctx.{OUTPUTS}[{i}]))" for i, g in enumerate(gs)]
+        return [*lines, g]
 
     def _rule(self, i: int) -> list[str]:
         p = self.p
