@@ -18,7 +18,7 @@ setup: $(STAMP) ## create .venv with the pinned tools; does nothing when it is u
 $(STAMP): pyproject.toml lint/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pullback needs Python 3.11 or newer: make PYTHON=python3.x setup")'
 	@rm -f $@
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
 	@$(PIP) install pip==25.3
 	@$(PIP) install --group dev
 	@$(PIP) install --no-build-isolation --no-deps --editable . --editable lint
