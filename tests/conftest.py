@@ -6,11 +6,16 @@ import os
 import random
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 import torch
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores; more threads only make them wait
     torch.set_num_threads(1)
+
+# the same cases on every run, and no deadline: the cores are shared
+hypothesis.settings.register_profile("house", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("house")
 
 
 def torch_state() -> dict[str, object]:
