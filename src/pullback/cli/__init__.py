@@ -1,0 +1,1 @@
+"""The `pullback` command: one file per sub-command."""
