@@ -94,7 +94,7 @@ def _face(made: Function[..., Any]) -> types.FunctionType:
     if made.inplace:
         fresh = "".join(f"{n}.clone(), " if n == made.inplace else f"{n}, " for n in made.params)
         graph = f"{made.inplace}.copy_({p}compiled.graph({p}token, {p}compiled.read({p}outside), ({fresh})))"
-    name = made.name if made.name.isidentifier() else f"{p}function"
+    name = made.name if made.name.isidentifier() else f"{p}unnamed"
     lines = [
         f"def {name}({made.arguments.header(p + 'default_')}):",
         f" if {p}compiling(): return {graph}",
