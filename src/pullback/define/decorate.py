@@ -120,20 +120,28 @@ def _check_forward(fn: Any) -> None:
     name = getattr(fn, "__name__", type(fn).__name__)
     where = _describe.place(fn) if callable(fn) else ""
     if isinstance(fn, type) and issubclass(fn, AutogradFunction):
-        raise DefinitionError(name, "@pb.function decorates a forward", "an autograd.Function class", f"pb.from_autograd({name})")
+        raise DefinitionError(
+            name, "@pb.function decorates a forward", "an autograd.Function class", f"pb.from_autograd({name})"
+        )
     if getattr(fn, "__pullback__", None) is not None:
         raise DefinitionError(f"{name} ({where})", "is a Function already", "@pb.function twice", "remove one")
     if not isinstance(fn, types.FunctionType):
         raise DefinitionError(
-            name, "@pb.function decorates a Python function with named parameters", _describe.value(fn),
+            name,
+            "@pb.function decorates a Python function with named parameters",
+            _describe.value(fn),
             "write def f(x): return … around it",
         )
     if inspect.iscoroutinefunction(fn) or inspect.isgeneratorfunction(fn):
-        raise DefinitionError(f"{name} ({where})", "a forward returns its result", "a generator or coroutine", "return it")
+        raise DefinitionError(
+            f"{name} ({where})", "a forward returns its result", "a generator or coroutine", "return it"
+        )
     outer = fn.__qualname__.rpartition(".")[0]
     if outer and not outer.endswith("<locals>"):
         raise DefinitionError(
-            f"{fn.__qualname__} ({where})", "a Function stands outside of classes", "@pb.function in a class body",
+            f"{fn.__qualname__} ({where})",
+            "a Function stands outside of classes",
+            "@pb.function in a class body",
             f"define @pb.function def {name}(x, …) beside the class, and in the class call it:\\n"
             f"         def {name}(self, x): return {name}_function(x, self.weight)",
         )

@@ -191,10 +191,15 @@ class _Writer:
         else:
             lines += [f" if {p}r.__class__ is not tuple or len({p}r) != {shape.outputs}: raise {p}OtherWay({p}all)"]
             lines += [f" {', '.join(self.outs)}, = {p}r"]
-        kinds = [f"{n}.__class__ is not {p}Tensor" for n in (*self.outs, *(k for k in shape.kept if k not in shape.objects))]
+        kinds = [
+            f"{n}.__class__ is not {p}Tensor" for n in (*self.outs, *(k for k in shape.kept if k not in shape.objects))
+        ]
         kinds += [f"isinstance({n}, {p}Tensor)" for n in shape.objects]
         kinds += [f"not {n}.is_floating_point() and not {n}.is_complex()" for n in shape.hidden]
         kinds += [f"{n}.is_floating_point()" for n in shape.kept if n not in (*shape.hidden, *shape.objects)]
+        kinds += [
+            f"{h} is {n}" for i, h in enumerate(shape.hidden) for n in (*shape.tensors, *self.outs, *shape.hidden[:i])
+        ]
         lines += [f" if {' or '.join(kinds)}: raise {p}OtherWay({p}all)"]
         if self.watched:
             lines += [f" if {' or '.join(f'{n}.requires_grad' for n in self.outs)}: raise {p}captured({p}function)"]
@@ -274,7 +279,10 @@ class _Writer:
         if len(args) == 1:
             return [*lines, *self._fit(i, args[0], f"{p}r")]
         lines += [f" {p}r = {p}count({p}function, {p}rule{i}, {p}needed{i}, {p}r)"]
-        return [*lines, *[line for j, a in enumerate(args) if a in self.needed for line in self._fit(i, a, f"{p}r[{j}]")]]
+        return [
+            *lines,
+            *[line for j, a in enumerate(args) if a in self.needed for line in self._fit(i, a, f"{p}r[{j}]")],
+        ]
 
     def _value(self, want: str) -> str:
         if want == "out":
@@ -284,9 +292,7 @@ class _Writer:
     def _fit(self, i: int, arg: str, result: str) -> list[str]:
         p = self.p
         shape, dtype, device = (
-            (f"{arg}.shape", f"{arg}.dtype", f"{arg}.device")
-            if arg in self.saved
-            else (f"{p}s", f"{p}t", f"{p}d")
+            (f"{arg}.shape", f"{arg}.dtype", f"{arg}.device") if arg in self.saved else (f"{p}s", f"{p}t", f"{p}d")
         )
         refit = f"{p}x_{arg} = {p}fit({p}who{i}_{arg}, {p}x_{arg}, {p}Like({shape}, {dtype}, {device}))"
         return [
@@ -305,5 +311,3 @@ class _Writer:
 
 def _who(function: Function[..., Any], rule: Rule, arg: str) -> Callable[[], str]:
     return lambda: rule.who(function.name, [arg])
-
-

@@ -91,5 +91,3 @@ def check_modules(function: Function[..., Any], call: Call) -> None:
                     f"argument {name!r}, a {type(value).__name__} with trainable parameters",
                     "pass the parameters themselves: f(x, module.weight)",
                 )
-
-
