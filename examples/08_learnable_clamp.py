@@ -7,9 +7,10 @@ matter when training makes them cross: then the output is high everywhere, so on
 A published version returns the constant 0.1 for both thresholds, passes the gradient through outside the range, and
 uses a name in backward that does not exist there. It fails at once; with the name mended it trains to nonsense.
 
-Plain PyTorch differentiates this clamp by itself, and rightly. What a Function adds here: two masks are kept (two
-bytes an element, and in the end two bits carry all that is needed) instead of the input (four bytes in float32, eight
-in float64); forward and backward are each one step; and the gradient is written down where it can be checked.
+Plain PyTorch differentiates this clamp by itself. (It differs in one point: where low = high, it gives low nothing, so
+that a range that has closed cannot open downwards.) What a Function adds: two masks wait for backward instead of the
+input, two bytes an element instead of four in float32 or eight in float64, and two bits would do; one node in the graph
+instead of two; and gradients that are written down, where they can be read and checked.
 """
 
 import torch
@@ -181,11 +182,11 @@ def main() -> None:
     """Print all of it."""
     ops = {"plain PyTorch": plain, "classic": LearnableClampFunction.apply, "pullback": learnable_clamp}
     print("clamp(x, low, high)·2 at x = [-2, 0, 2], gradients of the sum")
-    for low, high in ((-1.0, 1.0), (1.0, -1.0)):
-        print(f"  low = {low}, high = {high}" + (", crossed" if low > high else ""))
-        for name, op in ops.items():
+    for low, high, what in ((-1.0, 1.0, ""), (1.0, -1.0, ", crossed"), (1.0, 1.0, ", closed")):
+        print(f"  low = {low}, high = {high}{what}")
+        for name, op in {**ops, "WRONG, mended": WrongNameMended.apply}.items():
             found = gradients(op, low, high)
-            print(f"    {name:16}", *(f"{key} {value}" for key, value in found.items()), sep="  ")
+            print("    {:16}  y {}  dx {}  dlow {:.1f}  dhigh {:.1f}".format(name, *found.values()))
 
     layer = LearnableClamp()
     print(f"\nthe layer starts with {[p.item() for p in layer.parameters()]} and keeps all between as it is")
@@ -203,6 +204,9 @@ def main() -> None:
     print("\nbytes per float32 element of x that wait for backward")
     for name, op in ops.items():
         print(f"    {name:26}{kept_bytes(op)}")
+    x, low, high = torch.zeros(1000), torch.tensor(-1.0), torch.tensor(1.0)
+    print("what learnable_clamp.describe(x, low, high) says of them")
+    print(*(f"    {kept}" for kept in learnable_clamp.describe(x, low, high).kept), sep="\n")
 
 
 if __name__ == "__main__":
