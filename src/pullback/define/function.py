@@ -6,6 +6,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from pullback import _describe
 from pullback.define import checks
@@ -23,6 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Plan = list[tuple[Rule, Callable[..., Any], tuple[str, ...]]]
 
 _serial = itertools.count()
+FUNCTIONS: WeakValueDictionary[str, Function[..., Any]] = WeakValueDictionary()  # by token, for graphs that name them
 
 
 class Function(Generic[P, R]):
@@ -51,6 +53,7 @@ class Function(Generic[P, R]):
         self.face: Any = self  # the Python function that users hold
         self.entries: dict[Any, Callable[..., Any]] = {}  # by argument types: the fast way in
         checks.options(self)
+        FUNCTIONS[self.token] = self
 
     if TYPE_CHECKING:
         __name__: str
