@@ -62,7 +62,7 @@ class Case:
         fn: The Function.
         sample: Makes the arguments.
         plain: The forward as a plain function.
-        smooth: The function whose derivative is the declared gradient, or one for each argument; ``plain`` if not given.
+        smooth: The function whose derivative is the declared gradient, or one for each argument; else ``plain``.
         keeps: For each argument, the names of what its rules need; ``None`` where the whole call is derived.
         kept: How to compute what the forward keeps, by name, from the arguments.
         without: Properties that cannot hold, each with the reason.

@@ -1,4 +1,4 @@
-"""What stays alive from forward to backward is exactly what the rules for the needed arguments name, and nothing more."""
+"""What stays alive from forward to backward is exactly what the rules for the needed arguments name."""
 
 from __future__ import annotations
 
