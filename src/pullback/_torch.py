@@ -31,21 +31,26 @@ __all__ = [
     "TorchDispatchMode",
     "TorchFunctionMode",
     "VmapInfo",
+    "allow_in_graph",
     "autocast_enabled",
     "bare_apply",
+    "below_autograd",
     "compiling",
     "custom_function_call",
     "dispatch_modes",
     "dual_level",
     "forward_ad",
     "function_modes",
+    "functorch_enabled",
     "grad_enabled",
     "has_tangent",
+    "hint",
     "in_transform",
     "is_transformed",
     "jit_tracing",
     "nonstrict_trace",
     "outside_all_stacks",
+    "outside_modes",
     "pre_dispatch_modes",
     "proxy_tracing",
     "pytree",
@@ -61,6 +66,7 @@ dispatch_modes = torch._C._len_torch_dispatch_stack
 autocast_enabled = torch._C._is_any_autocast_enabled
 function_modes = torch._C._is_torch_function_mode_enabled
 is_transformed = torch._C._functorch.is_functorch_wrapped_tensor
+below_autograd = torch._C._AutoDispatchBelowAutograd
 unwrap_dead = torch._C._functorch.unwrap_if_dead
 jit_tracing = torch._C._get_tracing_state
 pre_dispatch_modes = torch._ops._len_torch_dispatch_stack_pre_dispatch
@@ -112,6 +118,45 @@ def outside_all_stacks() -> Iterator[None]:
         forward_ad._set_fwd_grad_enabled(False),
     ):
         yield
+
+
+@contextmanager
+def outside_modes() -> Iterator[None]:
+    """Run outside of dispatch modes and torch functions, but inside the transforms."""
+    with torch._C.DisableTorchFunction(), _disable_current_modes():
+        yield
+
+
+@contextmanager
+def functorch_enabled() -> Iterator[None]:
+    """Let torch.func transforms start inside a kernel: a tracing mode around it has excluded their dispatch keys."""
+    excluded = torch._C._dispatch_tls_local_exclude_set()
+    for name in _FUNCTORCH_KEYS:
+        excluded = excluded - torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, name))
+    with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded):
+        yield
+
+
+_FUNCTORCH_KEYS = (
+    "FuncTorchDynamicLayerFrontMode",
+    "FuncTorchDynamicLayerBackMode",
+    "FuncTorchBatched",
+    "FuncTorchVmapMode",
+    "FuncTorchBatchedDecomposition",
+    "FuncTorchGradWrapper",
+)
+
+
+def hint(size: int | torch.SymInt) -> int:
+    """A size as a number: what a symbolic one has been seen to be."""
+    return int(size) if isinstance(size, int) else size.node.hint  # type: ignore[no-any-return]
+
+
+def allow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """As `nonstrict_trace`, for functions of tensors and plain data only."""
+    import torch._dynamo
+
+    return torch._dynamo.allow_in_graph(fn)  # type: ignore[no-any-return]
 
 
 def nonstrict_trace(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -48,7 +48,9 @@ class Call:
 
     out: Split  # set by forward
     kept: Split
-    kept_smooth: list[bool]  # which kept tensors can carry a gradient
+    aliases: list[int | None]  # for each kept tensor: which argument's or output's tensor it is, if any
+    kept_owners: list[str]  # the names of the kept tensors that are neither
+    kept_smooth: list[bool]  # which of these can carry a gradient
 
     def __init__(self, function: Function[..., Any], values: Iterable[Any]) -> None:
         self.function = function
@@ -56,6 +58,7 @@ class Call:
         self.like = [like(t) for t in self.tensors]
         self.autocast: list[Any] = []  # the autocast state of forward, which rules run under
         self.rng: RandomState | None = None  # the state before a forward that used random numbers
+        self.operator: Any = None  # what records the call, where forward is to be recorded instead of run
         self.ready: Any = None  # a result that the fast way already has; forward is never run twice
 
     @classmethod
@@ -63,10 +66,22 @@ class Call:
         cls, function: Function[..., Any], args: Split, likes: Sequence[Like], out: Split, kept: Split
     ) -> Call:
         """A call that has run already, for its rules alone."""
-        call = cls.__new__(cls)
-        call.function, call.args, call.like, call.out, call.kept = function, args, list(likes), out, kept
-        call.tensors, call.autocast, call.rng, call.ready = [], [], None, None
+        call = cls.bare(function, args, likes)
+        call.out, call.kept = out, kept
+        call.kept_owners, call.aliases = kept.owners, [None] * len(kept.owners)
         return call
+
+    @classmethod
+    def bare(cls, function: Function[..., Any], args: Split, likes: Sequence[Like]) -> Call:
+        """A call without its tensors, which come with forward."""
+        call = cls(function, [None] * len(function.params))
+        call.args, call.like = args, list(likes)
+        return call
+
+    def learn(self, other: Call) -> None:
+        """Take over what a run of ``other``, the same call, has shown about its results."""
+        for name in ("out", "kept", "aliases", "kept_owners", "kept_smooth"):
+            setattr(self, name, getattr(other, name))
 
     # ---- forward
 
@@ -76,6 +91,8 @@ class Call:
         out, named = (result.out, result.named) if type(result) is Kept else (result, {})
         self.out, outputs = split(("out",), [out])
         self.kept, kept = split(tuple(named), named.values())
+        self._find_aliases(kept, (*tensors, *outputs))
+        kept = _fresh([t for t, alias in zip(kept, self.aliases, strict=True) if alias is None], ())
         self.kept_smooth = [differentiable(t) for t in kept]
         if not outputs:
             raise ForwardResultError(
@@ -86,6 +103,11 @@ class Call:
             )
         self.function.learn_kept(tuple(named))
         return (*(outputs if self.function.inplace else _fresh(outputs, (*tensors, *self.tensors))), *kept)
+
+    def _find_aliases(self, kept: list[torch.Tensor], others: Sequence[torch.Tensor]) -> None:
+        places = {id(t): i for i, t in enumerate(others)} | {id(t): i for i, t in enumerate(self.tensors)}
+        self.aliases = [places.get(id(t)) for t in kept]
+        self.kept_owners = [o for o, alias in zip(self.kept.owners, self.aliases, strict=True) if alias is None]
 
     def _run(self, tensors: Sequence[torch.Tensor]) -> Any:
         args, keywords = self.function.arguments.call(self.args.join(tensors))
@@ -103,8 +125,15 @@ class Call:
 
     def wanted(self, needed: tuple[str, ...]) -> list[bool]:
         """Which tensors (arguments, outputs, kept) the rules for ``needed`` name."""
-        names = self.function.wanted(needed)
-        return [owner in names for owner in (*self.args.owners, *self.out.owners, *self.kept.owners)]
+        return self.named(self.function.wanted(needed))
+
+    def named(self, names: set[str]) -> list[bool]:
+        """Which tensors (arguments, outputs, kept) belong to any of ``names``."""
+        mask = [owner in names for owner in (*self.args.owners, *self.out.owners, *self.kept_owners)]
+        for alias, owner in zip(self.aliases, self.kept.owners, strict=True):
+            if alias is not None and owner in names:
+                mask[alias] = True
+        return mask
 
     # ---- backward
 
@@ -114,7 +143,9 @@ class Call:
 
     def environment(self, res: Residuals) -> dict[str, Any]:
         """Everything that a rule can name."""
-        return {**self.args.join(res.arguments), "out": self.result(res.outputs), **self.kept.join(res.kept)}
+        both, own = (*res.arguments, *res.outputs), iter(res.kept)
+        kept = [next(own) if alias is None else both[alias] for alias in self.aliases]
+        return {**self.args.join(res.arguments), "out": self.result(res.outputs), **self.kept.join(kept)}
 
     def _by_rules(
         self, mask: Sequence[bool], g: Any, env: dict[str, Any], of: str | None = None
@@ -148,7 +179,7 @@ class Call:
         """What the cotangents of kept values give to the arguments: by their own rules, else by running forward again."""
         total: list[torch.Tensor | None] = [None] * len(mask)
         for name in self.kept.names:
-            mine = [g if owner == name else None for g, owner in zip(cotangents, self.kept.owners, strict=True)]
+            mine = [g if owner == name else None for g, owner in zip(cotangents, self.kept_owners, strict=True)]
             if any(g is not None for g in mine):
                 total = add(total, self._kept_gradient(name, mask, res, mine))
         return total
@@ -156,12 +187,17 @@ class Call:
     def _kept_gradient(self, name: str, mask: Sequence[bool], res: Residuals, mine: Flat) -> list[torch.Tensor | None]:
         needed = self.needed(mask)
         if any(self.function.declared(a, name) for a in needed):
-            g = self.kept.join(zeros_for(mine, res.kept))[name]
+            own = iter(zeros_for(mine, res.kept))
+            g = self.kept.join(next(own) if alias is None else None for alias in self.aliases)[name]
             return self._by_rules(mask, g, self.environment(res), of=name)
         positions = [i for i, g in enumerate(mine) if g is not None]
         chosen = [i for i, m in enumerate(mask) if m]
-        grads = vjp(self.rerun(name, res, chosen, positions), [res.arguments[i] for i in chosen],  # type: ignore[misc]
-                    [mine[i] for i in positions], self.function.name)
+        grads = vjp(
+            self.rerun(name, res, chosen, positions),
+            [res.arguments[i] for i in chosen],  # type: ignore[misc]
+            [mine[i] for i in positions],
+            self.function.name,
+        )
         found = dict(zip(chosen, grads, strict=True))
         return [found.get(i) for i in range(len(mask))]
 
@@ -250,4 +286,3 @@ def filled(gradients: Flat, wanted: Sequence[Like]) -> list[torch.Tensor]:
 def add(first: Flat, second: Flat) -> list[torch.Tensor | None]:
     """Two sequences of gradients added up, where ``None`` is zero."""
     return [b if a is None else a if b is None else a + b for a, b in zip(first, second, strict=True)]
-

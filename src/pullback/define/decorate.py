@@ -82,7 +82,6 @@ def function_from(fn: Callable[..., Any], **options: Any) -> Any:
     for name in METHODS:
         setattr(face, name, getattr(made, name))
     made.face = face
-    compiled.FUNCTIONS[made.token] = made
     return face
 
 
@@ -90,10 +89,10 @@ def _face(made: Function[..., Any]) -> types.FunctionType:
     """A function with the forward's signature that picks the form for each call."""
     p = prefix(made)
     values = "".join(f"{n}, " for n in made.params)
-    graph = f"{p}compiled.graph({p}token, {p}compiled.read({p}outside), ({values}))"
+    graph = f"{p}compiled_call({p}token, {p}outside, ({values}))"
     if made.inplace:
         fresh = "".join(f"{n}.clone(), " if n == made.inplace else f"{n}, " for n in made.params)
-        graph = f"{made.inplace}.copy_({p}compiled.graph({p}token, {p}compiled.read({p}outside), ({fresh})))"
+        graph = f"{made.inplace}.copy_({p}compiled_call({p}token, {p}outside, ({fresh})))"
     name = made.name if made.name.isidentifier() else f"{p}unnamed"
     lines = [
         f"def {name}({made.arguments.header(p + 'default_')}):",
@@ -107,33 +106,41 @@ def _face(made: Function[..., Any]) -> types.FunctionType:
         f" return {p}way({', '.join(made.params)})",
     ]
     names = {
-        "compiled": compiled, "token": made.token, "outside": compiled.Outside(made), "compiling": compiling,
+        "compiled_call": compiled.call, "token": made.token, "outside": compiled.Outside(made), "compiling": compiling,
         "transform": in_transform, "dual": forward_ad, "modes": dispatch_modes, "autocast": autocast_enabled,
         "function_modes": function_modes, "pre_dispatch": pre_dispatch_modes, "jit": jit_tracing,
         "general": general, "function": made, "get": made.entries.get, "entry": entry,
     }  # fmt: skip
-    space = {p + k: v for k, v in names.items()} | made.arguments.defaults(p + "default_")
-    return compile_source(made, lines, space)[name]  # type: ignore[no-any-return]
+    names |= made.arguments.defaults("default_")
+    return compile_source(made, p, lines, names)[name]  # type: ignore[no-any-return]
 
 
 def _check_forward(fn: Any) -> None:
     name = getattr(fn, "__name__", type(fn).__name__)
     where = _describe.place(fn) if callable(fn) else ""
     if isinstance(fn, type) and issubclass(fn, AutogradFunction):
-        raise DefinitionError(name, "@pb.function decorates a forward", "an autograd.Function class", f"pb.from_autograd({name})")
+        raise DefinitionError(
+            name, "@pb.function decorates a forward", "an autograd.Function class", f"pb.from_autograd({name})"
+        )
     if getattr(fn, "__pullback__", None) is not None:
         raise DefinitionError(f"{name} ({where})", "is a Function already", "@pb.function twice", "remove one")
     if not isinstance(fn, types.FunctionType):
         raise DefinitionError(
-            name, "@pb.function decorates a Python function with named parameters", _describe.value(fn),
+            name,
+            "@pb.function decorates a Python function with named parameters",
+            _describe.value(fn),
             "write def f(x): return … around it",
         )
     if inspect.iscoroutinefunction(fn) or inspect.isgeneratorfunction(fn):
-        raise DefinitionError(f"{name} ({where})", "a forward returns its result", "a generator or coroutine", "return it")
+        raise DefinitionError(
+            f"{name} ({where})", "a forward returns its result", "a generator or coroutine", "return it"
+        )
     outer = fn.__qualname__.rpartition(".")[0]
     if outer and not outer.endswith("<locals>"):
         raise DefinitionError(
-            f"{fn.__qualname__} ({where})", "a Function stands outside of classes", "@pb.function in a class body",
+            f"{fn.__qualname__} ({where})",
+            "a Function stands outside of classes",
+            "@pb.function in a class body",
             f"define @pb.function def {name}(x, …) beside the class, and in the class call it:\\n"
             f"         def {name}(self, x): return {name}_function(x, self.weight)",
         )

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from pullback._torch import bare_apply
-from pullback.define import source
+from pullback._torch import bare_apply, grad_enabled
+from pullback.define import first_check, source
 from pullback.define.autograd import check_captured
 from pullback.define.call import Call, Residuals, add, filled
-from pullback.define.captures import captures
+from pullback.define.captures import captures, is_plain
 from pullback.define.derivative import flat_outputs
 from pullback.define.fit import Like, like
 from pullback.define.function import Function
@@ -43,6 +43,7 @@ class Shape:
     plain: tuple[str, ...]  # the other arguments
     out: Split
     kept: tuple[str, ...]
+    opaque: bool  # whether an argument is of a type that may hide a tensor
     hidden: tuple[str, ...]  # those of the kept that are outputs, too: a second derivative goes through them
     objects: tuple[str, ...]  # those of the kept that are no tensors
 
@@ -62,15 +63,27 @@ class Shape:
 
 def entry(function: Function[..., Any], types: tuple[type, ...]) -> Entry:
     """The way in for arguments of these types: general the first time, then what that call has shown to be right."""
-    if not _suitable(function, types):
+    if first_check.wanted(function):
+        return _compared(function, entry(function, types))
+    if unsuitable(function, types):
         return _remember(function, types, lambda *values: general(function, values))
 
     def first(*values: Any) -> Any:
         call = Call(function, values)
         result = finish(function, call)
-        shape = _shape(call)
+        shape = shape_of(call)
         _remember(function, types, _way_in(function, shape) if shape else lambda *vs: general(function, vs))
         return result
+
+    return first
+
+
+def _compared(function: Function[..., Any], way: Entry) -> Entry:
+    """The way in after comparing the rules with the derivative of the forward, once."""
+
+    def first(*values: Any) -> Any:
+        first_check.compare(function, values)
+        return way(*values)
 
     return first
 
@@ -80,19 +93,24 @@ def _remember(function: Function[..., Any], types: tuple[type, ...], way: Entry)
     return way
 
 
-def _suitable(function: Function[..., Any], types: tuple[type, ...]) -> bool:
-    """Plain tensors and scalars, by name; everything else goes the general way."""
+def unsuitable(function: Function[..., Any], types: tuple[type, ...]) -> str:
+    """Why arguments of these types cannot be served by generated code; empty if they can."""
     kinds = {p.kind.name for p in function.arguments.signature.parameters.values()}
-    return (
-        function.inplace is None
-        and not kinds & {"VAR_POSITIONAL", "VAR_KEYWORD"}
-        and any(issubclass(t, torch.Tensor) for t in types)
-        and not any(issubclass(t, (list, tuple, dict, torch.nn.Module)) and t is not torch.Size for t in types)
-        and all(t in (torch.Tensor, torch.nn.Parameter) for t in types if issubclass(t, torch.Tensor))
-    )
+    tensors = [t for t in types if issubclass(t, torch.Tensor)]
+    if function.inplace is not None:
+        return "works in place"
+    if kinds & {"VAR_POSITIONAL", "VAR_KEYWORD"}:
+        return "takes *args or **kwargs"
+    if not tensors:
+        return "no argument is a tensor itself"
+    if any(issubclass(t, (list, tuple, dict, torch.nn.Module)) and t is not torch.Size for t in types):
+        return "an argument is a container or a module"
+    if any(t not in (torch.Tensor, torch.nn.Parameter) for t in tensors):
+        return "an argument is of a tensor subclass"
+    return ""
 
 
-def _shape(call: Call) -> Shape | None:
+def shape_of(call: Call) -> Shape | None:
     """What a call has shown, or ``None`` if no generated class can serve such calls."""
     places = tuple(range(len(call.out.owners)))
     out = call.result(places)
@@ -100,13 +118,16 @@ def _shape(call: Call) -> Shape | None:
         return None
     if any(name in call.kept.owners and not call.kept.is_tensor(name) for name in call.kept.names):
         return None  # a container with tensors in it
+    if any(alias is not None for alias in call.aliases):
+        return None  # what is kept is an argument or an output
     tensors = tuple(n for n in call.args.names if call.args.is_tensor(n))
     return Shape(
         tensors=tensors,
         plain=tuple(n for n in call.args.names if n not in tensors),
+        opaque=any(not is_plain(x) for n in call.args.names for x in call.args.rest(n)),
         out=call.out,
         kept=call.kept.names,
-        hidden=tuple(n for n, smooth in zip(call.kept.owners, call.kept_smooth, strict=True) if smooth),
+        hidden=tuple(n for n, smooth in zip(call.kept_owners, call.kept_smooth, strict=True) if smooth),
         objects=tuple(n for n in call.kept.names if n not in call.kept.owners),
     )
 
@@ -126,7 +147,8 @@ def _way_in(function: Function[..., Any], shape: Shape) -> Entry:
 
     def odd(result: Any) -> Any:
         """The result of a call that can ask for no gradient, when it is not a plain tensor."""
-        check_captured(function, flat_outputs(result)[1])
+        if grad_enabled():
+            check_captured(function, flat_outputs(result)[1])
         return getattr(result, "out", result) if type(result).__name__ == "Kept" else result
 
     return source.way_in(function, shape, get=classes.get, missing=missing, other=other, odd=odd, OtherWay=OtherWay)
@@ -140,7 +162,7 @@ def _write_class(function: Function[..., Any], shape: Shape, needed: tuple[str, 
         """The general backward: for second derivatives, which come through kept values or are recorded."""
         return _again(function, shape, needed, (ctx, saved, cotangents, of_kept))
 
-    watched = any(not c.plain for c in captures([function.fn]))
+    watched = bool(captures([function.fn])) or shape.opaque
     return source.autograd_class(
         function, shape, needed, watched=watched, again=again, OtherWay=OtherWay, RandomState=RandomState
     )

@@ -22,13 +22,12 @@ from pullback.errors import ForwardModeError, PullbackError, RuleResultError
 
 def wanted(call: Call, output: Sequence[torch.Tensor]) -> list[bool]:
     """Which tensors (arguments, outputs, kept) forward mode may need: what any rule names, and more for kept floats."""
-    owners = (*call.args.owners, *call.out.owners, *call.kept.owners)
     if any(map(differentiable, output[len(call.out.owners) :])):
-        return [True] * len(owners)
+        return [True] * (len(call.args.owners) + len(output))
     names = {w for rule in call.function.all_rules() for w in rule.wants}
     if call.function.reruns():
         names.update(call.function.params)
-    return [owner in names for owner in owners]
+    return call.named(names)
 
 
 def tangents(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) -> tuple[Any, ...]:
@@ -48,9 +47,7 @@ def tangents(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) -> 
 
 def _by_jvp_rules(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) -> list[Any]:
     env = call.environment(res)
-    tangent = call.args.join(
-        zero(call.like[i]) if t is None else t for i, t in enumerate(given)
-    )
+    tangent = call.args.join(zero(call.like[i]) if t is None else t for i, t in enumerate(given))
     moved = call.needed([t is not None for t in given])
     total: list[Any] = [None] * len(call.out.owners)
     for rule in dict.fromkeys(r for a in moved if (r := call.function.jvp_rule(a))):
@@ -58,8 +55,10 @@ def _by_jvp_rules(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]
         parts = call.out.parts("out", result)
         if parts is None or any(p is not None and p.shape != w.shape for p, w in zip(parts, likes, strict=True)):
             raise RuleResultError(
-                rule.who(call.function.name), "must return the tangent of the output, in its structure and shape",
-                _describe.value(result), f"return something like {', '.join(map(str, likes))}",
+                rule.who(call.function.name),
+                "must return the tangent of the output, in its structure and shape",
+                _describe.value(result),
+                f"return something like {', '.join(map(str, likes))}",
             )
         total = add(total, [p if p is None or p.dtype is w.dtype else p.to(w.dtype) for p, w in zip(parts, likes)])
     return total
@@ -91,7 +90,7 @@ def _kept(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) -> lis
     moving = [i for i, t in enumerate(given) if t is not None]
     if not positions or not moving:
         return [None] * len(likes)
-    again = call.rerun(call.kept.owners[positions[0]], res, moving, positions)
+    again = call.rerun(call.kept_owners[positions[0]], res, moving, positions)
     # torch.func.jvp cannot nest in a dual level: two vjps make a jvp
     values, pull = torch.func.vjp(lambda *ts: tuple(again(*ts)), *[res.arguments[i] for i in moving])
     _, transpose = torch.func.vjp(lambda *gs: pull(tuple(gs)), *[torch.zeros_like(v) for v in values])
@@ -130,8 +129,13 @@ def _is_linear(call: Call) -> bool:
             trial = Call(call.function, _values(call, made))
             flat = trial.forward(made)
             res = Residuals.cut(trial, [*made, *flat])
-            mask = [m and trial.function.declared(a) is not None for m, a in zip(map(differentiable, made), trial.args.owners)]
-            cotangents = [_made(Like(o.shape, o.dtype, o.device), generator, 1e3) for o in flat[: len(trial.out.owners)]]
+            mask = [
+                m and trial.function.declared(a) is not None
+                for m, a in zip(map(differentiable, made), trial.args.owners)
+            ]
+            cotangents = [
+                _made(Like(o.shape, o.dtype, o.device), generator, 1e3) for o in flat[: len(trial.out.owners)]
+            ]
             one = trial.gradients(mask, res, cotangents)
             other = trial.gradients(mask, res, [-3 * g for g in cotangents])
         except PullbackError:
@@ -152,4 +156,3 @@ def _made(wanted: Like, generator: torch.Generator, scale: float = 1.0) -> torch
     wide = torch.complex128 if wanted.dtype.is_complex else torch.float64
     shape = [int(n) for n in wanted.shape]
     return (torch.randn(shape, dtype=wide, generator=generator) * scale).to(wanted.dtype)
-

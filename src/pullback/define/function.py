@@ -6,6 +6,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from pullback import _describe
 from pullback.define import checks
@@ -23,6 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Plan = list[tuple[Rule, Callable[..., Any], tuple[str, ...]]]
 
 _serial = itertools.count()
+FUNCTIONS: WeakValueDictionary[str, Function[..., Any]] = WeakValueDictionary()  # by token, for graphs that name them
 
 
 class Function(Generic[P, R]):
@@ -40,6 +42,7 @@ class Function(Generic[P, R]):
         self.params = self.arguments.names
         self.token = f"{fn.__module__}:{fn.__qualname__}#{next(_serial)}"
         self.kept: tuple[str, ...] | None = None  # the names that the forward keeps, known after its first call
+        self.compared = False  # whether the rules have been compared with the forward's derivative
         self.linear: bool | None = None  # whether the rules are linear in the cotangent, once it is known
         self._rules: dict[tuple[str, str | None], Rule] = {}
         self._jvps: dict[str, Rule] = {}
@@ -50,6 +53,7 @@ class Function(Generic[P, R]):
         self.face: Any = self  # the Python function that users hold
         self.entries: dict[Any, Callable[..., Any]] = {}  # by argument types: the fast way in
         checks.options(self)
+        FUNCTIONS[self.token] = self
 
     if TYPE_CHECKING:
         __name__: str
@@ -94,7 +98,7 @@ class Function(Generic[P, R]):
         checks.names(self, "grad", args)
 
         def attach(rule: F) -> F:
-            self._attach(read_rule(self.name, rule, args, of=of), constant)
+            self.attach(read_rule(self.name, rule, args, of=of), constant)
             return rule
 
         return attach
@@ -124,9 +128,9 @@ class Function(Generic[P, R]):
         """
         if len(args) == 1 and callable(args[0]):
             named = tuple(p for p in self.params if (p, None) in self._rules) or self.params[:1]
-            return self._attach_jvp(named, args[0])
+            return self.attach_jvp(named, args[0])
         checks.names(self, "jvp", args)
-        return lambda rule: self._attach_jvp(args, rule)
+        return lambda rule: self.attach_jvp(args, rule)
 
     def derive(self, *args: str) -> Function[P, R]:
         """Take the gradients of ``args`` from the forward itself, beside rules for others. Returns the Function."""
@@ -172,7 +176,7 @@ class Function(Generic[P, R]):
         unknown = [a for a in args if a not in wants] or [w for w in wants if w not in self.params]
         if unknown:
             raise checks.smooth(self, args, smooth)
-        self._attach(Derived(smooth, args, wants, _describe.place(smooth), smooth=True), constant=True)
+        self.attach(Derived(smooth, args, wants, _describe.place(smooth), smooth=True), constant=True)
         return self.face  # type: ignore[no-any-return]
 
     def describe(self, *args: P.args, **kwargs: P.kwargs) -> Description:
@@ -252,15 +256,17 @@ class Function(Generic[P, R]):
 
     # ---- plumbing
 
-    def _attach(self, rule: Rule, constant: bool) -> None:
+    def attach(self, rule: Rule, constant: bool = False) -> None:
+        """Take a rule, after checking it."""
         checks.free(self, "grad", rule.args, rule.of)
         checks.wants(self, rule)
-        if not isinstance(rule, Derived):
+        if type(rule) is Rule:
             checks.cotangent(self, rule, constant)
         self._rules.update({(arg, rule.of): rule for arg in rule.args})
         self._changed()
 
-    def _attach_jvp(self, args: tuple[str, ...], fn: F) -> F:
+    def attach_jvp(self, args: tuple[str, ...], fn: F) -> F:
+        """Take a forward-mode rule, after checking it."""
         rule = read_rule(self.name, fn, args, kind="jvp")
         for arg in args:
             if arg in self._jvps:
@@ -280,10 +286,11 @@ class Function(Generic[P, R]):
                 f'attach @{self.name}.grad("{self.inplace}")',
             )
         if self._own_rule is None:
-            self._own_rule = Derived(self._by_name, self.params, self.params, self.where)
+            self._own_rule = Derived(self.by_name, self.params, self.params, self.where)
         return self._own_rule
 
-    def _by_name(self, **values: Any) -> Any:
+    def by_name(self, **values: Any) -> Any:
+        """Run the forward with its arguments by name."""
         args, keywords = self.arguments.call(values)
         return self.fn(*args, **keywords)
 

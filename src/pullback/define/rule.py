@@ -26,6 +26,7 @@ class Rule:
         where: ``file:line`` of the author's function.
         of: The kept value whose derivative it is; ``None`` for the output.
         kind: ``"grad"`` or ``"jvp"``.
+        opaque: Whether its results can never be differentiated again.
     """
 
     fn: Callable[..., Any]
@@ -34,6 +35,7 @@ class Rule:
     where: str
     of: str | None = None
     kind: str = "grad"
+    opaque: bool = False
 
     def bind(self, needed: Sequence[str]) -> tuple[Callable[..., Any], tuple[str, ...]]:
         """The function to call when only ``needed`` have to be had, and the arguments that its results belong to."""

@@ -8,7 +8,15 @@ from typing import Any
 import torch
 
 from pullback import _describe
-from pullback._torch import AutogradFunction, TorchFunctionMode, bare_apply, compiling, grad_enabled, in_transform, pytree
+from pullback._torch import (
+    AutogradFunction,
+    TorchFunctionMode,
+    bare_apply,
+    compiling,
+    grad_enabled,
+    in_transform,
+    pytree,
+)
 from pullback.define.rule import Rule
 from pullback.errors import DoubleBackwardError, MutationError, PullbackError, RuleResultError
 
@@ -46,7 +54,9 @@ def count(function: Any, rule: Rule, args: tuple[str, ...], result: Any) -> tupl
         return tuple(result)
     got = f"{len(result)} results" if isinstance(result, (tuple, list)) else _describe.value(result)
     raise RuleResultError(
-        rule.who(function.name), f"must return {len(args)} results, one for each of {_describe.names(args)}", got,
+        rule.who(function.name),
+        f"must return {len(args)} results, one for each of {_describe.names(args)}",
+        got,
         "return them as a tuple, in this order",
     )
 
@@ -94,9 +104,10 @@ def _sealed(function: Any, rule: Rule, fn: Callable[..., Any], g: Any, values: S
     with _Watch() as watch:
         result = fn(g, *values)
     sources = [t for t in tensors if t.requires_grad]
-    if not watch.left or not sources:
+    left = watch.left or ("once_differentiable" if rule.opaque else "")
+    if not left or not sources:
         return result
-    who, left = rule.who(function.name), watch.left
+    who = rule.who(function.name)
     return pytree.tree_map_only(torch.Tensor, lambda t: bare_apply(Sealed)(who, left, t, *sources), result)
 
 
@@ -118,5 +129,3 @@ class Sealed(AutogradFunction):
             f"a second derivative through a rule that calls {ctx.left}",
             "write the rule with torch operations, or drop create_graph=True",
         )
-
-

@@ -25,23 +25,24 @@ if TYPE_CHECKING:
     from pullback.define.eager import Shape
 
 LIKE, HYPER, OUTPUTS = "_like_", "_value_", "_outputs"  # attributes of ctx; no name of the user's follows `ctx._`
+BUILTINS = (tuple, len, isinstance, RuntimeError, KeyError, Exception)
 _serial = itertools.count()
 
 
 def prefix(function: Function[..., Any], *more: str) -> str:
     """A beginning that no name of the user's has."""
     start = "_"
-    while any(name.startswith(start) for name in (*function.params, *more)):
+    while any(name.startswith(start) for name in (function.name, *function.params, *more)):
         start += "_"
     return start
 
 
-def compiled(function: Function[..., Any], lines: Iterable[str], names: dict[str, Any]) -> dict[str, Any]:
-    """The namespace after running generated code."""
+def compiled(function: Function[..., Any], p: str, lines: Iterable[str], names: dict[str, Any]) -> dict[str, Any]:
+    """The namespace after running generated code, in which ``names`` and some built-ins have the prefix ``p``."""
     text = "\n".join(lines) + "\n"
     file = f"<pullback {function.name} {next(_serial)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    space = {MARK: True, **names}
+    space = {MARK: True, **{p + k: v for k, v in names.items()}, **{p + b.__name__: b for b in BUILTINS}}
     exec(compile(text, file, "exec"), space)
     return space
 
@@ -49,7 +50,8 @@ def compiled(function: Function[..., Any], lines: Iterable[str], names: dict[str
 def way_in(function: Function[..., Any], shape: Shape, **helpers: Any) -> Callable[..., Any]:
     """The function that picks the class for the arguments that need a gradient, or none."""
     p = prefix(function)
-    bits = " | ".join(f"{n}.requires_grad << {i}" if i else f"{n}.requires_grad" for i, n in enumerate(shape.tensors))
+    _, nondiff = function.opted_out()
+    bits = " | ".join(f"{n}.requires_grad << {i}" for i, n in enumerate(shape.tensors) if n not in nondiff) or "0"
     values = ", ".join(function.params)
     lines = [
         f"def {p}enter({values}):",
@@ -60,19 +62,21 @@ def way_in(function: Function[..., Any], shape: Shape, **helpers: Any) -> Callab
         f"  except {p}OtherWay as {p}way:",
         f"   {p}found = {p}way",
         f"  return {p}other({p}found, {values})",
-        f" {p}r = {p}forward({_passing(function)})",
+        *_versions(p, shape.tensors),
+        f" {p}r = {p}forward({_passing(function, lambda n: f'{n}.detach()' if n in nondiff & {*shape.tensors} else n)})",
+        *_unchanged(p, shape.tensors, f"{p}changed_input({p}function)"),
         *([f" if {p}r.__class__ is {p}Kept: {p}r = {p}r.out"] if shape.kept else []),
         f" if {p}r.__class__ is not {p}Tensor:" if shape.single else _not_a_tuple(p, shape),
         f"  return {p}odd({p}r)",
-        f" if {_any_requires_grad(p, shape)}:",
+        f" if {_any_requires_grad(p, shape)} and {p}grad_enabled():",
         f"  raise {p}captured({p}function)",
         f" return {p}r",
     ]
     names = {
         "grad_enabled": grad_enabled, "forward": function.fn, "Tensor": torch.Tensor, "captured": captured,
-        "function": function, "Kept": Kept, **helpers,
+        "function": function, "Kept": Kept, "changed_input": changed_input, **helpers,
     }  # fmt: skip
-    return compiled(function, lines, {p + k: v for k, v in names.items()})[f"{p}enter"]  # type: ignore[no-any-return]
+    return compiled(function, p, lines, names)[f"{p}enter"]  # type: ignore[no-any-return]
 
 
 def autograd_class(
@@ -87,7 +91,7 @@ def autograd_class(
         **helpers, **writer.rules,
     }  # fmt: skip
     p = writer.p
-    space = compiled(function, (*writer.forward(), *writer.backward()), {p + k: v for k, v in names.items()})
+    space = compiled(function, p, (*writer.forward(), *writer.backward()), names)
     methods = {n: staticmethod(space[f"{p}{n}"]) for n in ("forward_", "backward_")}
     body = {"forward": methods["forward_"], "backward": methods["backward_"], "__module__": function.fn.__module__}
     return type(function.name, (AutogradFunction,), body)
@@ -100,8 +104,21 @@ def outputs_of(shape: Shape, out: Any) -> Sequence[Any]:
     return [out] if shape.single else list(out)
 
 
+def _versions(p: str, names: Sequence[str]) -> list[str]:
+    """Note the versions of tensors; those made in inference mode have none."""
+    return [
+        " try: " + "; ".join(f"{p}v{i} = {n}._version" for i, n in enumerate(names)),
+        f" except {p}RuntimeError: {p}v0 = None",
+    ]
+
+
+def _unchanged(p: str, names: Sequence[str], error: str) -> list[str]:
+    changed = " or ".join(f"{n}._version != {p}v{i}" for i, n in enumerate(names))
+    return [f" if {p}v0 is not None and ({changed}): raise {error}"]
+
+
 def _not_a_tuple(p: str, shape: Shape) -> str:
-    return f" if {p}r.__class__ is not tuple or len({p}r) != {shape.outputs}:"
+    return f" if {p}r.__class__ is not {p}tuple or {p}len({p}r) != {shape.outputs}:"
 
 
 def _any_requires_grad(p: str, shape: Shape) -> str:
@@ -148,12 +165,10 @@ class _Writer:
         p, tensors = self.p, self.shape.tensors
         return [
             f"def {p}forward_({p}ctx, {', '.join(self.function.params)}):",
-            " try: " + "; ".join(f"{p}v{i} = {n}._version" for i, n in enumerate(tensors)),
-            f" except RuntimeError: {p}v0 = None",  # inference tensors have no version
+            *_versions(p, tensors),
             *self._run(),
             *self._unpack(),
-            f" if {p}v0 is not None and ({' or '.join(f'{n}._version != {p}v{i}' for i, n in enumerate(tensors))}):",
-            f"  raise {p}changed_input({p}function)",
+            *_unchanged(p, tensors, f"{p}changed_input({p}function)"),
             *self._alias(),
             *self._keep(),
             f" return {', '.join((*self.outs, *self.shape.hidden))}{'' if self._one else ','}",
@@ -182,19 +197,26 @@ class _Writer:
             lines += [
                 f" if {p}r.__class__ is not {p}Kept: raise {p}OtherWay({p}all)",
                 f" {p}k = {p}r.named; {p}r = {p}r.out",
-                f" if len({p}k) != {len(shape.kept)}: raise {p}OtherWay({p}all)",
+                f" if {p}len({p}k) != {len(shape.kept)}: raise {p}OtherWay({p}all)",
                 " try: " + "; ".join(f"{n} = {p}k[{n!r}]" for n in shape.kept),
-                f" except KeyError: raise {p}OtherWay({p}all) from None",
+                f" except {p}KeyError: raise {p}OtherWay({p}all) from None",
             ]
         if shape.single:
             lines += [" out = " + f"{p}r"]
         else:
-            lines += [f" if {p}r.__class__ is not tuple or len({p}r) != {shape.outputs}: raise {p}OtherWay({p}all)"]
+            lines += [
+                f" if {p}r.__class__ is not {p}tuple or {p}len({p}r) != {shape.outputs}: raise {p}OtherWay({p}all)"
+            ]
             lines += [f" {', '.join(self.outs)}, = {p}r"]
-        kinds = [f"{n}.__class__ is not {p}Tensor" for n in (*self.outs, *(k for k in shape.kept if k not in shape.objects))]
-        kinds += [f"isinstance({n}, {p}Tensor)" for n in shape.objects]
+        kinds = [
+            f"{n}.__class__ is not {p}Tensor" for n in (*self.outs, *(k for k in shape.kept if k not in shape.objects))
+        ]
+        kinds += [f"{p}isinstance({n}, {p}Tensor)" for n in shape.objects]
         kinds += [f"not {n}.is_floating_point() and not {n}.is_complex()" for n in shape.hidden]
         kinds += [f"{n}.is_floating_point()" for n in shape.kept if n not in (*shape.hidden, *shape.objects)]
+        kinds += [
+            f"{h} is {n}" for i, h in enumerate(shape.hidden) for n in (*shape.tensors, *self.outs, *shape.hidden[:i])
+        ]
         lines += [f" if {' or '.join(kinds)}: raise {p}OtherWay({p}all)"]
         if self.watched:
             lines += [f" if {' or '.join(f'{n}.requires_grad' for n in self.outs)}: raise {p}captured({p}function)"]
@@ -263,18 +285,20 @@ class _Writer:
         residuals = [n for w in rule.wants for n in (self.outs if w == "out" else [w]) if n in self.saved]
         guarded = [*[f"{p}g{j}" for j in range(self.shape.outputs)], *dict.fromkeys(residuals)]
         lines = [
-            f" {'; '.join(f'{p}v{j} = {n}._version' for j, n in enumerate(guarded))}",
+            *_versions(p, guarded),
             f" try: {p}r = {p}call{i}({p}g, {', '.join(self._value(w) for w in rule.wants)})",
-            f" except Exception as {p}e:",
+            f" except {p}Exception as {p}e:",
             f"  {p}noted({p}e, {p}function, {p}rule{i})",
             "  raise",
-            f" if {' or '.join(f'{n}._version != {p}v{j}' for j, n in enumerate(guarded))}:",
-            f"  raise {p}changed({p}function, {p}rule{i})",
+            *_unchanged(p, guarded, f"{p}changed({p}function, {p}rule{i})"),
         ]
         if len(args) == 1:
             return [*lines, *self._fit(i, args[0], f"{p}r")]
         lines += [f" {p}r = {p}count({p}function, {p}rule{i}, {p}needed{i}, {p}r)"]
-        return [*lines, *[line for j, a in enumerate(args) if a in self.needed for line in self._fit(i, a, f"{p}r[{j}]")]]
+        return [
+            *lines,
+            *[line for j, a in enumerate(args) if a in self.needed for line in self._fit(i, a, f"{p}r[{j}]")],
+        ]
 
     def _value(self, want: str) -> str:
         if want == "out":
@@ -284,9 +308,7 @@ class _Writer:
     def _fit(self, i: int, arg: str, result: str) -> list[str]:
         p = self.p
         shape, dtype, device = (
-            (f"{arg}.shape", f"{arg}.dtype", f"{arg}.device")
-            if arg in self.saved
-            else (f"{p}s", f"{p}t", f"{p}d")
+            (f"{arg}.shape", f"{arg}.dtype", f"{arg}.device") if arg in self.saved else (f"{p}s", f"{p}t", f"{p}d")
         )
         refit = f"{p}x_{arg} = {p}fit({p}who{i}_{arg}, {p}x_{arg}, {p}Like({shape}, {dtype}, {device}))"
         return [
@@ -295,7 +317,7 @@ class _Writer:
             f" if {p}x_{arg}.__class__ is not {p}Tensor or {p}x_{arg}.dtype is not {dtype} or {p}x_{arg}.device != {device}: {refit}",
             f" elif {p}x_{arg}.shape != {shape}:",
             f"  try: {p}x_{arg} = {p}x_{arg}.sum_to_size({shape})",
-            f"  except RuntimeError: {refit}",
+            f"  except {p}RuntimeError: {refit}",
         ]
 
     def _results(self) -> list[str]:
@@ -305,5 +327,3 @@ class _Writer:
 
 def _who(function: Function[..., Any], rule: Rule, arg: str) -> Callable[[], str]:
     return lambda: rule.who(function.name, [arg])
-
-

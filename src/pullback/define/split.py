@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -28,6 +28,17 @@ class Split:
         """The structure of values without containers, in which ``TENSOR`` stands for tensors."""
         owners = [name for name, value in values.items() if value is TENSOR]
         return cls(tuple(values), [None] * len(values), [[value] for value in values.values()], owners)
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[tuple[str, Any, list[Any]]]) -> Split:
+        """The structure that `rows` gave."""
+        names, specs, leaves = zip(*rows, strict=True)
+        owners = [name for name, row in zip(names, leaves) for leaf in row if leaf is TENSOR]
+        return cls(names, list(specs), list(leaves), owners)
+
+    def rows(self) -> Iterator[tuple[str, Any, list[Any]]]:
+        """Each name with its pytree spec (``None`` for a tensor or scalar) and its leaves."""
+        yield from zip(self.names, self._specs, self._leaves)
 
     def join(self, tensors: Iterable[Any]) -> dict[str, Any]:
         """The named values with ``tensors`` in the places of the original ones."""

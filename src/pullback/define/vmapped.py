@@ -24,20 +24,16 @@ class BatchedCall(Call):
     def forward(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """The forward over the batch; the batch dimension of every result is the first."""
         result = self._map(lambda *ts: tuple(self.base.forward(ts)), self.in_dims, tensors)
-        self.out, self.kept = self.base.out, self.base.kept
+        self.learn(self.base)
         return tuple(result)
 
     def gradients(self, mask: Sequence[bool], res: Residuals, cotangents: Flat) -> list[torch.Tensor | None]:
         """The rules over the batch."""
-        return self._pulled(
-            lambda r, g: self.base.gradients(mask, r, g), res, cotangents, [0] * len(cotangents)
-        )
+        return self._pulled(lambda r, g: self.base.gradients(mask, r, g), res, cotangents, [0] * len(cotangents))
 
     def kept_gradients(self, mask: Sequence[bool], res: Residuals, cotangents: Flat) -> list[torch.Tensor | None]:
         """The derivative of kept values over the batch."""
-        return self._pulled(
-            lambda r, g: self.base.kept_gradients(mask, r, g), res, cotangents, [0] * len(cotangents)
-        )
+        return self._pulled(lambda r, g: self.base.kept_gradients(mask, r, g), res, cotangents, [0] * len(cotangents))
 
     def note_random(self, state: RandomState) -> None:
         """Note the generators' state for this call and the one that it batches."""
