@@ -69,7 +69,10 @@ def gradients(inputs: Inputs, tensors: Tensors, gs: Tensors, *, again: bool = Fa
     """The gradients by the Function."""
     outputs = inputs.flat(inputs.case.fn)(*tensors)
     wanted = [t for t in tensors if t.requires_grad]
-    outs, grads = zip(*[(o, g) for o, g in zip(outputs, gs, strict=True) if o.requires_grad], strict=True)
+    pairs = [(o, g) for o, g in zip(outputs, gs, strict=True) if o.requires_grad]
+    if not pairs:
+        return [None for _ in tensors]
+    outs, grads = zip(*pairs, strict=True)
     supply = iter(torch.autograd.grad(outs, wanted, grads, create_graph=again, allow_unused=True))
     return [next(supply) if t.requires_grad else None for t in tensors]
 

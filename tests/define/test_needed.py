@@ -68,6 +68,8 @@ def ran_in_backward(inputs: Inputs, needed: tuple[str, ...], gs: Any) -> set[Cod
     tensors = leaves(inputs.tensors, [owner in needed for owner in inputs.owners])
     outs = inputs.flat(inputs.case.fn)(*tensors)
     pairs = [(o, g) for o, g in zip(outs, gs, strict=True) if o.requires_grad]
+    if not pairs:
+        return set()
     with codes_run() as ran:
         torch.autograd.backward([o for o, _ in pairs], [g for _, g in pairs])
     return ran
