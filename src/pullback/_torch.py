@@ -48,6 +48,7 @@ __all__ = [
     "in_transform",
     "is_transformed",
     "jit_tracing",
+    "lower_levels",
     "nonstrict_trace",
     "outside_all_stacks",
     "outside_modes",
@@ -95,10 +96,20 @@ def has_tangent(tensors: Sequence[torch.Tensor]) -> bool:
     if forward_ad._current_level < 0 and not tracing_graph():
         return False
     return any(
-        torch._VF._unpack_dual(t, level=0)[1] is not None  # type: ignore[attr-defined]
+        torch._VF._unpack_dual(t, level=0)[1] is not None
         for t in tensors
         if t.is_floating_point() or t.is_complex()
     )
+
+
+@contextmanager
+def lower_levels() -> Iterator[Callable[[Any], Any]]:
+    """Inside of a ``jvp``, where PyTorch switches forward mode off: on again for the levels below.
+
+    Gives a function that takes this level's tangent from a tensor; without it, jvp of jvp is silently zero.
+    """
+    with forward_ad._set_fwd_grad_enabled(True):
+        yield lambda t: t if t is None else torch._VF._unpack_dual(t, level=0)[0]  # type: ignore[attr-defined]
 
 
 @functools.cache
@@ -149,7 +160,7 @@ _FUNCTORCH_KEYS = (
 
 def hint(size: int | torch.SymInt) -> int:
     """A size as a number: what a symbolic one has been seen to be."""
-    return int(size) if isinstance(size, int) else size.node.hint  # type: ignore[no-any-return]
+    return int(size) if isinstance(size, int) else size.node.hint
 
 
 def allow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,7 +174,7 @@ def nonstrict_trace(fn: Callable[..., Any]) -> Callable[..., Any]:
     """``fn`` as one node of Dynamo's graph; AOTAutograd then traces through it."""
     import torch._dynamo
 
-    return torch._dynamo.nonstrict_trace(fn)  # type: ignore[no-any-return]
+    return torch._dynamo.nonstrict_trace(fn)
 
 
 def when_dynamo_loads(action: Callable[[], None]) -> None:

@@ -176,7 +176,7 @@ class Call:
     # ---- the derivative of kept values, for second derivatives
 
     def kept_gradients(self, mask: Sequence[bool], res: Residuals, cotangents: Flat) -> list[torch.Tensor | None]:
-        """What the cotangents of kept values give to the arguments: by their own rules, else by running forward again."""
+        """What the cotangents of kept values give to the arguments: by their own rules, else by a rerun of forward."""
         total: list[torch.Tensor | None] = [None] * len(mask)
         for name in self.kept.names:
             mine = [g if owner == name else None for g, owner in zip(cotangents, self.kept_owners, strict=True)]

@@ -50,7 +50,7 @@ class Split:
         return values
 
     def parts(self, name: str, value: Any) -> list[Any] | None:
-        """What ``value``, which has the structure of ``name``, holds in the places of tensors; ``None`` if it has not."""
+        """What ``value`` holds in the places of the tensors of ``name``; ``None`` if its structure differs."""
         index = self.names.index(name)
         spec, leaves = self._specs[index], self._leaves[index]
         if value is None:

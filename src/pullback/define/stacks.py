@@ -60,7 +60,8 @@ def _run(function: Function[..., Any], call: Call) -> Sequence[torch.Tensor]:
         return apply(call, call.tensors)
     tensors = [unwrap_dead(t) for t in call.tensors]
     owners = [owner for owner, t in zip(call.args.owners, tensors, strict=True) if t.requires_grad]
-    if (grad_enabled() and any([function.rule(o) for o in owners])) or has_tangent(tensors):
+    rules = [function.rule(owner) for owner in owners] if grad_enabled() else []  # each is asked: one may be missing
+    if any(rules) or has_tangent(tensors):
         return emit(call, tensors) if recorded else apply(call, tensors)
     return emit(call, tensors) if recorded else _plain(function, call, tensors)
 
