@@ -61,7 +61,11 @@ def test_jvp_is_the_transpose_of_vjp(case: Case) -> None:
 
 def inner(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> torch.Tensor:
     """The real inner product of two sequences of tensors."""
-    return sum((a.conj() * b).real.sum() if a.is_complex() or b.is_complex() else (a * b).sum() for a, b in zip(one, other))
+    return sum((real(a) * real(b)).sum() for a, b in zip(one, other))
+
+
+def real(t: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_real(t.resolve_conj()) if t.is_complex() else t
 
 
 @FORWARD
