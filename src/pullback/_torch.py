@@ -35,6 +35,7 @@ __all__ = [
     "bare_apply",
     "below_autograd",
     "compiling",
+    "current_level",
     "custom_function_call",
     "dispatch_modes",
     "dual_level",
@@ -47,6 +48,7 @@ __all__ = [
     "in_transform",
     "is_transformed",
     "jit_tracing",
+    "level_of",
     "lower_levels",
     "nonstrict_trace",
     "outside_all_stacks",
@@ -65,11 +67,18 @@ in_transform = torch._C._are_functorch_transforms_active
 dispatch_modes = torch._C._len_torch_dispatch_stack
 autocast_enabled = torch._C._is_any_autocast_enabled
 function_modes = torch._C._is_torch_function_mode_enabled
+level_of = torch._C._functorch.maybe_get_level  # of a tensor under torch.func; negative if it is in none
 is_transformed = torch._C._functorch.is_functorch_wrapped_tensor
 below_autograd = torch._C._AutoDispatchBelowAutograd
 unwrap_dead = torch._C._functorch.unwrap_if_dead
 jit_tracing = torch._C._get_tracing_state
 pre_dispatch_modes = torch._ops._len_torch_dispatch_stack_pre_dispatch
+
+
+def current_level() -> int:
+    """The innermost active level of torch.func; 0 outside of all."""
+    top = torch._C._functorch.peek_interpreter_stack()
+    return int(top.level()) if top is not None else 0
 
 
 def dual_level() -> int:

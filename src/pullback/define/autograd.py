@@ -17,10 +17,13 @@ from pullback._torch import (
     AutogradFunction,
     TorchFunctionMode,
     bare_apply,
+    current_level,
     custom_function_call,
     in_transform,
     is_transformed,
+    level_of,
     lower_levels,
+    pytree,
     tracing_graph,
     unwrap_dead,
 )
@@ -38,6 +41,7 @@ Tensors = Sequence[torch.Tensor]
 def apply(call: Call, tensors: Tensors) -> Tensors:
     """Run a call with its gradient recorded; the flat outputs, then what is kept."""
     if in_transform():
+        call.transformed = True
         return custom_function_call(general(call.function), call, *tensors)  # type: ignore[no-any-return]
     return bare_apply(general(call.function))(call, *tensors)  # type: ignore[no-any-return]
 
@@ -121,7 +125,7 @@ def _watched(call: Call, tensors: Tensors) -> Iterator[None]:
     """Gradients are on and inputs detached, so that an output that requires one betrays a captured tensor."""
     with ExitStack() as stack:
         stack.enter_context(torch.enable_grad())
-        if in_transform():
+        if in_transform() or call.transformed:
             stack.enter_context(_NoCapture(call.function))
         if tracing_graph() and call.function.reruns():
             stack.enter_context(no_random(call.function.name))
@@ -141,9 +145,9 @@ class _NoCapture(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Let the operation through unless it uses such a tensor."""
-        for value in (*args, *(kwargs or {}).values()):
-            if isinstance(value, torch.Tensor) and is_transformed(value) and not in_transform():
-                raise captured(self.function)
+        tensors = [t for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+        if any(level_of(t) > current_level() for t in tensors):
+            raise captured(self.function)
         return func(*args, **(kwargs or {}))
 
 

@@ -50,6 +50,7 @@ class Call:
     kept: Split
     aliases: list[int | None]  # for each kept tensor: which argument's or output's tensor it is, if any
     kept_owners: list[str]  # the names of the kept tensors that are neither
+    transformed = False  # called under torch.func, whose innermost level forward no longer sees
     kept_smooth: list[bool]  # which of these can carry a gradient
 
     def __init__(self, function: Function[..., Any], values: Iterable[Any]) -> None:
