@@ -6,7 +6,6 @@ something, this is the file to change.
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -105,9 +104,7 @@ def has_tangent(tensors: Sequence[torch.Tensor]) -> bool:
     if forward_ad._current_level < 0 and not tracing_graph():
         return False
     return any(
-        torch._VF._unpack_dual(t, level=0)[1] is not None
-        for t in tensors
-        if t.is_floating_point() or t.is_complex()
+        torch._VF._unpack_dual(t, level=0)[1] is not None for t in tensors if t.is_floating_point() or t.is_complex()
     )
 
 
@@ -121,7 +118,6 @@ def lower_levels() -> Iterator[Callable[[Any], Any]]:
         yield lambda t: t if t is None else torch._VF._unpack_dual(t, level=0)[0]  # type: ignore[attr-defined]
 
 
-@functools.cache
 def bare_apply(cls: type[AutogradFunction]) -> Callable[..., Any]:
     """``cls.apply`` without its Python wrapper, which binds the signature anew on every call (10 µs)."""
     return super(AutogradFunction, cls).apply  # type: ignore[no-any-return, misc]

@@ -110,6 +110,11 @@ class Call:
         self.aliases = [places.get(id(t)) for t in kept]
         self.kept_owners = [o for o, alias in zip(self.kept.owners, self.aliases, strict=True) if alias is None]
 
+    def forget(self, needed: tuple[str, ...]) -> None:
+        """Let go of what no rule for ``needed`` names: from here on autograd keeps the tensors."""
+        self.tensors = []
+        self.kept.forget(self.function.wanted(needed))
+
     def _run(self, tensors: Sequence[torch.Tensor]) -> Any:
         args, keywords = self.function.arguments.call(self.args.join(tensors))
         return run_forward(self.function.fn, args, keywords)

@@ -63,6 +63,7 @@ class Function(Generic[P, R]):
         self._derived: set[str] = set()
         self._plans: dict[Any, Plan] = {}
         self._own_rule: Derived | None = None  # the derivative of the forward itself
+        self.general: Any = None  # the autograd.Function for every stack but plain eager, once it is made
         self.face: Any = self  # the Python function that users hold
         self.entries: dict[Any, Callable[..., Any]] = {}  # by argument types: the fast way in
         checks.options(self)
