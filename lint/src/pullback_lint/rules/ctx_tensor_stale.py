@@ -1,0 +1,45 @@
+"""Find inputs kept as attributes of the context."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback_lint.model.function import Function
+from pullback_lint.problem import Problem
+
+CODE = "PB306"
+
+
+def check_function(function: Function) -> Iterator[Problem]:
+    for name, items in function.sets.items():
+        if not _is_read(function, name):
+            continue
+        for item in items:
+            inputs = item.value.aliases("in.")
+            for index, parameter in enumerate(function.inputs):
+                if inputs == {f"in.{parameter.name}"} and _is_tensor(function, index, name):
+                    yield Problem(
+                        item.node,
+                        f"input `{parameter.name}` is kept as an attribute: a later change in place goes unnoticed",
+                        argument=parameter.name,
+                        fix="use `save_for_backward`",
+                        severity="warning",
+                    )
+
+
+def _is_read(function: Function, name: str) -> bool:
+    return any(read.name == name for flow in function.readers for read in flow.reads.values())
+
+
+def _is_tensor(function: Function, index: int, attribute: str) -> bool:
+    parameter = function.inputs[index]
+    if parameter.annotation and "Tensor" not in parameter.annotation:
+        return False
+    if isinstance(parameter.default, ast.Constant) and parameter.default.value is not None:
+        return False
+    if any(
+        element.value.rooted("g.") and "opaque" not in element.value.tags for element in function.gradients_of(index)
+    ):
+        return True
+    return "Tensor" in parameter.annotation
