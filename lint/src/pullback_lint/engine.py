@@ -18,8 +18,11 @@ from pullback_lint.model.function import Function
 from pullback_lint.model.module import Module
 from pullback_lint.problem import Problem
 
-_RELEVANT = re.compile(r"\bFunction\b|def backward|\bcustom_op\b|\btriton_op\b|\bpullback\b")
+_WORDS = ("Function", "def backward", "custom_op", "triton_op", "pullback")
 """A file without any of these words holds nothing to lint."""
+
+_RELEVANT = re.compile(r"Function\s*[,)]|def backward|custom_op\(|triton_op\(|(?:import|from) pullback")
+"""Nor does one with these words, but none in the place of a base class, a definition, a decorator or an import."""
 
 SYNTAX_ERROR = "PB000"
 
@@ -50,7 +53,7 @@ class Result(NamedTuple):
 
 def is_relevant(source: str) -> bool:
     """Whether a text can contain anything that a rule looks at."""
-    return _RELEVANT.search(source) is not None
+    return any(word in source for word in _WORDS) and _RELEVANT.search(source) is not None
 
 
 def lint(source: str, path: str = "-", *, place: Path | None = None) -> Result:

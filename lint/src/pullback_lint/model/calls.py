@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pullback_lint.model import tables
 from pullback_lint.model.events import Call, Save
 from pullback_lint.model.tables import words
-from pullback_lint.model.value import NOTHING, PLAIN, Value, join
+from pullback_lint.model.value import NOTHING, PLAIN, Value, each, join
 
 if TYPE_CHECKING:
     from pullback_lint.model.expressions import Expressions
@@ -42,7 +42,8 @@ def evaluate(flow: Expressions, node: ast.Call) -> Value:
     arguments = (*positional, *keywords)
     flow.calls[node] = Call(node, dotted, name, receiver, arguments, flow.contexts, flow.guards)
     everything = join([*([receiver] if receiver is not None else []), *arguments])
-    _out_argument(flow, node, everything)
+    if dotted.startswith("torch."):
+        _out_argument(flow, node, everything)
     if receiver is not None:
         return _method(flow, node, name, receiver, everything)
     return _function(flow, node, dotted, name, positional, everything)
@@ -75,7 +76,7 @@ def _ctx_call(flow: Expressions, node: ast.Call, func: ast.Attribute) -> Value:
         values.append(flow.evaluate(keyword.value))
     flow.calls[node] = Call(node, f"ctx.{func.attr}", func.attr, None, tuple(values), flow.contexts, flow.guards)
     if func.attr in {"save_for_backward", "save_for_forward"}:
-        flow.saves[node] = Save(node, tuple(node.args), _saved_values(node, values), flow.guards)
+        flow.saves[node] = Save(node, tuple(node.args), _saved_values(node, values), (*flow.guards, *flow.passed))
         return PLAIN
     if func.attr in tables.CTX_API:
         return PLAIN
@@ -127,10 +128,23 @@ def _function(
     if dotted.startswith(_KNOWN_PREFIXES) and _is_known(dotted, name):
         first = positional[0] if positional else Value()
         return operation(node, name, first, everything)
+    if dotted in {"zip", "enumerate", "reversed"}:
+        return _iterated(dotted, positional, everything)
     if dotted in _BUILTINS:
-        alias = everything.alias if dotted in {"zip", "reversed"} else NOTHING
-        return everything.computed("arithmetic")._replace(alias=alias)
+        return everything.computed("arithmetic")
     return _opaque(flow, node, everything)
+
+
+def _iterated(name: str, positional: list[Value], everything: Value) -> Value:
+    """What zip, enumerate or reversed gives: a container with one element that stands for all."""
+    elements = [each(value) for value in positional]
+    if name == "reversed":
+        return everything._replace(items=None)
+    if name == "enumerate":
+        elements = [PLAIN, *elements[:1]]
+    whole = join(elements)
+    element = Value(whole.deps, whole.smooth, whole.alias, frozenset({"tuple"}), tuple(elements))
+    return Value(whole.deps, whole.smooth, whole.alias, frozenset({"comprehension"}), (element,))
 
 
 def _is_known(dotted: str, name: str) -> bool:
@@ -141,10 +155,12 @@ def _opaque(flow: Expressions, node: ast.Call, everything: Value) -> Value:
     """An unknown function: it may write any argument into any other."""
     added = everything.tagged("opaque")
     for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
-        flow.absorb(argument, added)
+        for element in argument.elts if isinstance(argument, ast.Tuple | ast.List) else [argument]:
+            flow.absorb(element, added)
         if isinstance(argument, ast.Call) and isinstance(argument.func, ast.Attribute):
             flow.absorb(argument.func.value, added)
-    return everything.computed("opaque")
+    result = everything.computed("opaque")
+    return result._replace(tags=result.tags - {"tensor"})
 
 
 def operation(node: ast.Call, name: str, first: Value, everything: Value) -> Value:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from pullback_lint.model import calls, tables
 from pullback_lint.model.events import AttributeRead, Call, Guards, Mutation, Save
-from pullback_lint.model.value import NOTHING, PLAIN, Value, join, root
+from pullback_lint.model.value import NOTHING, PLAIN, Value, each, join, root
+from pullback_lint.model.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,7 @@ class Expressions:
         self.ctx = ctx
         self.env: Environment = dict(bindings)
         self.guards: Guards = ()
+        self.passed: Guards = ()
         self.contexts: tuple[str, ...] = ()
         self.values: dict[ast.AST, Value] = {}
         self.calls: dict[ast.Call, Call] = {}
@@ -261,16 +263,6 @@ def _dict(flow: Expressions, node: ast.Dict) -> Value:
     return flow.children(node).tagged("dict")
 
 
-def each(container: Value) -> Value:
-    """The value of any element of a container."""
-    if container.items:
-        return join(container.items)
-    tags = (container.tags - {"tuple", "list", "comprehension", "autograd-tuple"}) | (
-        {"tensor"} if "tensors" in container.tags else NOTHING
-    )
-    return container._replace(tags=tags - {"tensors"}, items=None)
-
-
 def _walrus(flow: Expressions, node: ast.NamedExpr) -> Value:
     value = flow.evaluate(node.value)
     flow.bind(node.target, value)
@@ -285,7 +277,7 @@ def free_names(flow: Expressions, *nodes: ast.AST) -> Value:
     """The origin of all names that a nested function uses."""
     found = []
     for node in nodes:
-        for child in ast.walk(node):
+        for child in walk(node):
             if isinstance(child, ast.Attribute) and flow.is_ctx(child.value):
                 found.append(_ctx_attribute(flow, child))
             elif isinstance(child, ast.Name) and not flow.is_ctx(child):

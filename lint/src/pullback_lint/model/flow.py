@@ -6,8 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from pullback_lint.model.events import AttributeSet, Return, Unpack
-from pullback_lint.model.expressions import Environment, Expressions, each, free_names
-from pullback_lint.model.value import PLAIN, Value, join, root
+from pullback_lint.model.expressions import Environment, Expressions, free_names
+from pullback_lint.model.value import PLAIN, Value, each, join, root
+from pullback_lint.model.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,13 +40,13 @@ class Flow(Expressions):
 
     def block(self, statements: Sequence[ast.stmt]) -> bool:
         """Run statements; whether the end can be reached."""
-        guards = self.guards
+        guards, passed = self.guards, self.passed
         reached = True
         for statement in statements:
             if not reached:
                 break
             reached = self.statement(statement)
-        self.guards = guards
+        self.guards, self.passed = guards, passed
         return reached
 
     def statement(self, node: ast.stmt) -> bool:
@@ -173,9 +174,9 @@ def _if(flow: Flow, node: ast.If) -> bool:
     flow.evaluate(node.test)
     reached = flow.branches(node.test, node.body, node.orelse)
     if reached and _returns(node.body):
-        flow.guards = (*flow.guards, (node.test, False))
+        flow.passed = (*flow.passed, (node.test, False))
     elif reached and node.orelse and _returns(node.orelse):
-        flow.guards = (*flow.guards, (node.test, True))
+        flow.passed = (*flow.passed, (node.test, True))
     return reached
 
 
@@ -192,7 +193,7 @@ def _while(flow: Flow, node: ast.While) -> bool:
     flow.evaluate(node.test)
     flow.loop(None, None, node.body)
     endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
-    breaks = any(isinstance(child, ast.Break) for child in ast.walk(node))
+    breaks = any(isinstance(child, ast.Break) for child in walk(node))
     return (breaks or not endless) and flow.block(node.orelse)
 
 
@@ -226,7 +227,7 @@ def _try(flow: Flow, node: ast.Try) -> bool:
 def _match(flow: Flow, node: ast.Match) -> bool:
     subject = flow.evaluate(node.subject)
     for case in node.cases:
-        for child in ast.walk(case.pattern):
+        for child in walk(case.pattern):
             name = getattr(child, "name", None)
             if isinstance(name, str):
                 flow.env[name] = subject

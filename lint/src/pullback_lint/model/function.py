@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pullback_lint.model import tables
 from pullback_lint.model.method import Element, Method, Parameter, Result
 from pullback_lint.model.value import Value, join
+from pullback_lint.model.walk import walk
 
 if TYPE_CHECKING:
     from pullback_lint.model.events import AttributeSet, Save
@@ -116,6 +117,15 @@ class Function:
         return [elements[index] for _, elements in self.gradients if index < len(elements)]
 
     @functools.cached_property
+    def trained(self) -> frozenset[str]:
+        """The inputs for which backward returns something that depends on the cotangent."""
+        return frozenset(
+            parameter.name
+            for index, parameter in enumerate(self.inputs)
+            if any(element.value.rooted("g.") for element in self.gradients_of(index))
+        )
+
+    @functools.cached_property
     def fillers(self) -> list[Flow]:
         """The flows of the methods that fill the context."""
         return [method.flow for method in (self.forward, self.method("setup_context")) if method is not None]
@@ -216,7 +226,7 @@ class Function:
         }
         if self.forward is None:
             return frozenset(found)
-        for node in ast.walk(self.forward.node):
+        for node in walk(self.forward.node):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _TENSOR_WORDS:
                 found.add(node.value.id)
         return frozenset(found & {parameter.name for parameter in self.inputs})

@@ -13,6 +13,7 @@ from pullback_lint.model import tables
 from pullback_lint.model.function import Function
 from pullback_lint.model.imports import Imports
 from pullback_lint.model.operators import Operator, operators_of
+from pullback_lint.model.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +41,7 @@ class Module:
         self.source = source
         self.path = path
         self.tree = ast.parse(source)
-        self.nodes = list(ast.walk(self.tree))
+        self.nodes = walk(self.tree)
         self.imports = Imports(self.nodes)
 
     @functools.cached_property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pullback_lint.model.tables import words
 from pullback_lint.model.value import Value, join
+from pullback_lint.model.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,14 +35,14 @@ def loaded(node: ast.AST, name: str) -> list[ast.Name]:
     """Every read of a name inside a node."""
     return [
         child
-        for child in ast.walk(node)
+        for child in walk(node)
         if isinstance(child, ast.Name) and child.id == name and isinstance(child.ctx, ast.Load)
     ]
 
 
 def names_in(node: ast.AST) -> set[str]:
     """All names inside a node."""
-    return {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
+    return {child.id for child in walk(node) if isinstance(child, ast.Name)}
 
 
 def called(node: ast.AST) -> str:
@@ -84,7 +85,7 @@ def closure(flow: Flow, node: ast.expr) -> Iterator[ast.AST]:
     waiting: list[ast.AST] = [node]
     seen: set[str] = set()
     while waiting:
-        for child in ast.walk(waiting.pop()):
+        for child in walk(waiting.pop()):
             yield child
             if isinstance(child, ast.Name) and child.id not in seen:
                 seen.add(child.id)
@@ -146,7 +147,7 @@ def _covers(guards: list[list[tuple[str, bool]]]) -> bool:
 def compared_with_none(node: ast.AST) -> set[str]:
     """Names whose presence is checked: compared with None, or tested for truth."""
     found: set[str] = set()
-    for child in ast.walk(node):
+    for child in walk(node):
         if isinstance(child, ast.Compare) and any(isinstance(op, ast.Is | ast.IsNot) for op in child.ops):
             found |= names_in(child)
         elif isinstance(child, ast.If | ast.IfExp | ast.While):
@@ -199,7 +200,7 @@ ELEMENTWISE = words("""
 
 def product_of(method: Method, first: str, second: str, *, matrix: bool) -> bool:
     """Whether forward multiplies two of its parameters directly."""
-    for child in ast.walk(method.node):
+    for child in walk(method.node):
         if isinstance(child, ast.BinOp) and isinstance(child.op, ast.MatMult if matrix else ast.Mult):
             names = {side.id for side in (child.left, child.right) if isinstance(side, ast.Name)}
             if names == {first, second}:

@@ -83,6 +83,16 @@ def join(values: Iterable[Value]) -> Value:
     return result or Value()
 
 
+def each(container: Value) -> Value:
+    """The value of any element of a container."""
+    if container.items:
+        return join(container.items)
+    tags = (container.tags - {"tuple", "list", "comprehension", "autograd-tuple"}) | (
+        {"tensor"} if "tensors" in container.tags else NOTHING
+    )
+    return container._replace(tags=tags - {"tensors"}, items=None)
+
+
 def _join_items(one: tuple[Value, ...] | None, two: tuple[Value, ...] | None) -> tuple[Value, ...] | None:
     if one is None or two is None or len(one) != len(two):
         return None

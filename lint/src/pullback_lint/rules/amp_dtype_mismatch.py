@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, names_in, source_of
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB502"
@@ -39,7 +40,7 @@ def _handles_amp(function: Function, forward: Method, backward: Method) -> bool:
     return any("custom_" in name or "amp" in name for name in names) or any(
         "autocast" in (child.attr if isinstance(child, ast.Attribute) else child.id)
         for method in (forward, backward)
-        for child in ast.walk(method.node)
+        for child in walk(method.node)
         if isinstance(child, ast.Attribute | ast.Name)
     )
 
@@ -49,7 +50,7 @@ def _is_low(node: ast.AST) -> bool:
 
 
 def _is_multiplied(backward: Method, index: int) -> bool:
-    for node in ast.walk(backward.node):
+    for node in walk(backward.node):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
             value = backward.flow.values.get(node)
             if value is not None and f"saved.{index}" in value.deps:

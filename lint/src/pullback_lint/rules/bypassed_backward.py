@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.module import Module, ancestry
 from pullback_lint.model.queries import text
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB107"
@@ -37,10 +38,10 @@ def _is_module(module: Module, node: ast.ClassDef) -> bool:
 
 def _takes_cotangent(node: ast.FunctionDef) -> bool:
     """Whether it is written like a backward: a gradient in, a gradient out."""
-    if node.decorator_list and not any(isinstance(item, ast.Name) for item in node.decorator_list):
+    if node.decorator_list or not node.args.args or node.args.args[0].arg != "self":
         return False
     names = [arg.arg.lower() for arg in node.args.args]
-    returns = any(isinstance(child, ast.Return) and child.value is not None for child in ast.walk(node))
+    returns = any(isinstance(child, ast.Return) and child.value is not None for child in walk(node))
     return returns and any("grad" in name or name in {"g", "dy", "dout", "cotangent"} for name in names)
 
 

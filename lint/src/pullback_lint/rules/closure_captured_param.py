@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import called, keyword, literal
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB311"
@@ -17,8 +18,8 @@ def check_function(function: Function) -> Iterator[Problem]:
     if forward is None or not function.own(forward) or function.is_operator:
         return
     trained = _trained(function)
-    bound = {arg.arg for arg in ast.walk(forward.node) if isinstance(arg, ast.arg)} | set(forward.flow.assignments)
-    for node in ast.walk(forward.node):
+    bound = {arg.arg for arg in walk(forward.node) if isinstance(arg, ast.arg)} | set(forward.flow.assignments)
+    for node in walk(forward.node):
         if (
             isinstance(node, ast.Name)
             and isinstance(node.ctx, ast.Load)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import called, text
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB214"
@@ -14,9 +15,9 @@ CODE = "PB214"
 
 def check_function(function: Function) -> Iterator[Problem]:
     backward = function.backward
-    if backward is None or not _is_complex(function) or any(_conjugates(node) for node in ast.walk(backward.node)):
+    if backward is None or not _is_complex(function) or any(_conjugates(node) for node in walk(backward.node)):
         return
-    for node in ast.walk(backward.node):
+    for node in walk(backward.node):
         if _is_transposed(node) and isinstance(node, ast.expr):
             value = backward.flow.values.get(node)
             if value is not None and any(root.startswith("saved.") for root in value.deps):
@@ -33,7 +34,7 @@ def _is_complex(function: Function) -> bool:
         isinstance(node, ast.Attribute)
         and (node.attr in {"is_complex", "view_as_complex"} or node.attr.startswith("complex"))
         for method, _ in function.members.values()
-        for node in ast.walk(method)
+        for node in walk(method)
     )
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB219"
@@ -31,7 +32,7 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 def _constants(tree: ast.AST) -> Iterator[tuple[float, ast.Constant]]:
     """Floats with at least four significant digits."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, float) and 0 < abs(node.value) < 1e15:
             digits = repr(node.value).replace(".", "").strip("0")
             if len(digits) >= 4:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pullback_lint.model.events import AttributeSet
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import covers, text
 from pullback_lint.problem import Problem
@@ -15,7 +16,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     if function.ctx_escapes or not function.complete:
         return
     for name, items in function.sets.items():
-        if covers([item.guards for item in items]) or name in function.attributes:
+        if covers([item.guards for item in items]) or name in function.attributes or _about_gradients(items):
             continue
         for flow in function.readers:
             for read in flow.reads.values():
@@ -26,6 +27,11 @@ def check_function(function: Function) -> Iterator[Problem]:
                         fix="set it on every path of `forward`",
                     )
                     break
+
+
+def _about_gradients(items: list[AttributeSet]) -> bool:
+    """Whether the condition is that a gradient is needed at all."""
+    return any("grad" in text(test) for item in items for test, _ in item.guards)
 
 
 def _asked(function: Function, name: str) -> bool:

@@ -9,6 +9,7 @@ from pullback_lint.model import tables
 from pullback_lint.model.flow import Flow
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import called, literal
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB125"
@@ -49,9 +50,9 @@ def _stored(function: Function) -> set[str]:
 def _checked(flow: Flow) -> set[str]:
     """Attributes asked for with hasattr, getattr, or under a try."""
     found: set[str] = set()
-    for node in ast.walk(flow.node):
+    for node in walk(flow.node):
         if called(node) in {"hasattr", "getattr"} and isinstance(node, ast.Call) and len(node.args) > 1:
             found.add(str(literal(node.args[1])))
         elif isinstance(node, ast.Try):
-            found |= {child.attr for child in ast.walk(node) if isinstance(child, ast.Attribute)}
+            found |= {child.attr for child in walk(node) if isinstance(child, ast.Attribute)}
     return found

@@ -24,7 +24,7 @@ def check_function(function: Function) -> Iterator[Problem]:
                         f"input `{parameter.name}` is kept as an attribute: a later change in place goes unnoticed",
                         argument=parameter.name,
                         fix="use `save_for_backward`",
-                        severity="warning",
+                        severity="warning" if parameter.name in function.trained else "note",
                     )
 
 

@@ -27,6 +27,7 @@ def check_module(module: Module) -> Iterator[Problem]:
             operator.node,
             f"operator `{operator.name}` has no gradient registered",
             fix=f"call `{operator.name}.register_autograd(backward, setup_context=…)`",
+            severity="note",
         )
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB134"
@@ -13,7 +14,7 @@ CODE = "PB134"
 
 def check_function(function: Function) -> Iterator[Problem]:
     for flow in (*function.fillers, *function.readers):
-        for node in ast.walk(flow.node):
+        for node in walk(flow.node):
             if isinstance(node, ast.Attribute) and node.attr == "saved_variables" and flow.is_ctx(node.value):
                 yield Problem(node, "`saved_variables` is deprecated", fix="use `saved_tensors`")
         for decorator in getattr(flow.node, "decorator_list", []):

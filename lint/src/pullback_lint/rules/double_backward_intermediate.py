@@ -38,7 +38,7 @@ def _is_intermediate(function: Function, argument: ast.expr, save: Save, index: 
     if save.values is None or index >= len(save.values) or len(save.values) != len(save.arguments):
         return False
     value = save.values[index]
-    smooth = {root for root in value.smooth if root.startswith("in.")}
+    smooth = {root for root in value.smooth if root.removeprefix("in.") in function.trained}
     if not smooth or value.aliases("in.") or value.aliases("out") or value.tags & {"opaque", "numpy", "plain", "index"}:
         return False
     return bool(function.outputs.smooth & smooth) and not _is_output(function, argument)

@@ -9,6 +9,7 @@ from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, known, text
 from pullback_lint.model.value import Value
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB212"
@@ -48,7 +49,7 @@ def _written(node: ast.AST) -> ast.expr | None:
 def _indices(forward: Method) -> set[str]:
     """Inputs that forward uses as an index into another tensor."""
     found: set[str] = set()
-    for node in ast.walk(forward.node):
+    for node in walk(forward.node):
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name):
             found.add(node.slice.id)
         elif isinstance(node, ast.Call) and called(node) in {"index_select", "gather", "embedding", "take"}:

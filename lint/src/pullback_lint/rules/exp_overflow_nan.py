@@ -9,6 +9,7 @@ from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, closure, text
 from pullback_lint.model.tables import words
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB601"
@@ -18,7 +19,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     for method in (function.forward, function.backward):
         if method is None:
             continue
-        for node in ast.walk(method.node):
+        for node in walk(method.node):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
                 shared = _exponentials(method, node.left) & _exponentials(method, node.right)
                 if shared:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, closure, literal, source_of, text
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB602"
@@ -22,7 +23,7 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 
 def _one_minus_cosine(method: Method) -> Iterator[Problem]:
-    for node in ast.walk(method.node):
+    for node in walk(method.node):
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub) or literal(node.left) != 1:
             continue
         if called(source_of(method.flow, node.right)) == "cos":
@@ -32,7 +33,7 @@ def _one_minus_cosine(method: Method) -> Iterator[Problem]:
 
 def _one_added(function: Function, backward: Method) -> Iterator[Problem]:
     """`y + 1` where forward formed y as exp(x) - 1."""
-    for node in ast.walk(backward.node):
+    for node in walk(backward.node):
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
             continue
         for side, other in ((node.left, node.right), (node.right, node.left)):

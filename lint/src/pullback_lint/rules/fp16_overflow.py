@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import called, literal, source_of, text
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB603"
@@ -14,9 +15,9 @@ CODE = "PB603"
 
 def check_function(function: Function) -> Iterator[Problem]:
     backward = function.backward
-    if backward is None or any(called(node) in {"float", "double"} for node in ast.walk(backward.node)):
+    if backward is None or any(called(node) in {"float", "double"} for node in walk(backward.node)):
         return
-    for node in ast.walk(backward.node):
+    for node in walk(backward.node):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and literal(node.left) == 1:
             shown = source_of(backward.flow, node.right)
             if (

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
+from pullback_lint.model.queries import text
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB310"
@@ -17,7 +19,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     if forward is None or backward is None or not function.own(backward):
         return
     written = _written(function, forward)
-    for node in ast.walk(backward.node):
+    for node in walk(backward.node):
         name = _read(function, node)
         if name in written:
             yield Problem(
@@ -30,14 +32,24 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 def _written(function: Function, forward: Method) -> dict[str, ast.expr]:
     found: dict[str, ast.expr] = {}
-    for node in ast.walk(forward.node):
+    for node in walk(forward.node):
         if not isinstance(node, ast.Subscript | ast.Attribute | ast.Name) or isinstance(node.ctx, ast.Load):
             continue
         name = _place(function, node)
-        if name and not isinstance(function.module.parents.get(node), ast.AugAssign):
+        if name and not isinstance(function.module.parents.get(node), ast.AugAssign) and not _is_cache(function, node):
             found[name] = node
     local = {name for name in forward.flow.assignments if name not in forward.flow.global_names}
     return {name: node for name, node in found.items() if name.partition(".")[0] not in local}
+
+
+def _is_cache(function: Function, node: ast.AST) -> bool:
+    """Whether it is written once, when it is missing."""
+    parent = function.module.parents.get(node)
+    while parent is not None and not isinstance(parent, ast.FunctionDef):
+        if isinstance(parent, ast.If) and ("None" in text(parent.test) or " in " in text(parent.test)):
+            return True
+        parent = function.module.parents.get(parent)
+    return False
 
 
 def _place(function: Function, node: ast.expr) -> str:

@@ -10,6 +10,7 @@ from pullback_lint.model.flow import Flow
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import keyword, literal
 from pullback_lint.model.value import Value
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB309"
@@ -41,7 +42,7 @@ def _records(function: Function) -> bool:
 
 
 def _with_blocks(flow: Flow) -> Iterator[str]:
-    for node in ast.walk(flow.node):
+    for node in walk(flow.node):
         if isinstance(node, ast.With):
             for item in node.items:
                 target = item.context_expr

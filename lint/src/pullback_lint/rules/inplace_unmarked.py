@@ -20,12 +20,13 @@ def check_function(function: Function) -> Iterator[Problem]:
         names = {root.removeprefix("in.") for root in mutation.value.aliases("in.")}
         if marked is None or names & marked or mutation.value.tags & {"list", "tuple", "dict"}:
             continue
-        for name in sorted(names & _with_gradient(function)):
+        for name in sorted(names & function.trained):
             yield Problem(
                 mutation.node,
                 f"input `{name}` is changed in place without `mark_dirty`",
                 argument=name,
                 fix=f"call `mark_dirty({name})` and return `{name}`, or work on a copy",
+                severity="warning" if "detached" in mutation.value.tags else None,
             )
 
 
@@ -40,12 +41,3 @@ def _marked(function: Function) -> set[str] | None:
                 value = flow.values.get(argument)
                 found |= {root.removeprefix("in.") for root in value.alias} if value is not None else set()
     return found
-
-
-def _with_gradient(function: Function) -> set[str]:
-    """Inputs for which backward returns something that depends on the cotangent."""
-    return {
-        parameter.name
-        for index, parameter in enumerate(function.inputs)
-        if any(element.value.rooted("g.") for element in function.gradients_of(index))
-    }

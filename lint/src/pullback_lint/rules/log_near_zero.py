@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import called, source_of
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB613"
@@ -16,7 +17,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     for method in (function.forward, function.backward):
         if method is None:
             continue
-        for node in ast.walk(method.node):
+        for node in walk(method.node):
             if not isinstance(node, ast.Call) or called(node) != "log":
                 continue
             operand = node.args[0] if node.args else node.func.value if isinstance(node.func, ast.Attribute) else None

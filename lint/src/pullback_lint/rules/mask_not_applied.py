@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, closure, names_in, source_of, text
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB211"
@@ -44,7 +45,7 @@ def _on_input(forward: Method, node: ast.Compare) -> bool:
 
 
 def _is_applied(forward: Method, name: str) -> bool:
-    for node in ast.walk(forward.node):
+    for node in walk(forward.node):
         if (
             isinstance(node, ast.BinOp)
             and isinstance(node.op, ast.Mult)
@@ -70,5 +71,5 @@ def _depends(forward: Method, node: ast.expr, name: str) -> bool:
 
 def _compares(backward: Method) -> bool:
     return any(
-        isinstance(node, ast.Compare) or called(node) in {"where", "masked_fill"} for node in ast.walk(backward.node)
+        isinstance(node, ast.Compare) or called(node) in {"where", "masked_fill"} for node in walk(backward.node)
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, names_in, source_of, text
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB605"
@@ -20,7 +21,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     backward = function.backward
     if backward is None:
         return
-    for node in ast.walk(backward.node):
+    for node in walk(backward.node):
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
             continue
         for mask, other in ((node.left, node.right), (node.right, node.left)):
@@ -50,7 +51,7 @@ def _tested(backward: Method, node: ast.expr) -> set[str]:
 
 
 def _partial_of(backward: Method, node: ast.expr, names: set[str]) -> bool:
-    for child in ast.walk(node):
+    for child in walk(node):
         if isinstance(child, ast.Call) and called(child) in _PARTIAL:
             arguments = [*child.args, *([child.func.value] if isinstance(child.func, ast.Attribute) else [])]
             if any(isinstance(argument, ast.Name) and argument.id in names for argument in arguments):

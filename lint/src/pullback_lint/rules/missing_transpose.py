@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, known, source_of
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB213"
@@ -49,7 +50,7 @@ def _products(forward: Method) -> Iterator[tuple[str, str]]:
         shown = source_of(forward.flow, item.node.value) if item.node.value is not None else None
         if shown is None:
             continue
-        for node in ast.walk(shown):
+        for node in walk(shown):
             operands = _operands(node)
             if operands is not None and all(isinstance(side, ast.Name) for side in operands):
                 yield operands[0].id, operands[1].id  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB320"
@@ -21,7 +22,7 @@ def check_function(function: Function) -> Iterator[Problem]:
         elements = function.gradients_of(index)
         if not elements or not all(element.is_none for element in elements):
             continue
-        for node in ast.walk(forward.node):
+        for node in walk(forward.node):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == parameter.name:
                 yield Problem(
                     node,
@@ -33,4 +34,4 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 
 def _differentiates(backward: Method) -> bool:
-    return any(called(node) in {"grad", "backward", "vjp", "enable_grad"} for node in ast.walk(backward.node))
+    return any(called(node) in {"grad", "backward", "vjp", "enable_grad"} for node in walk(backward.node))

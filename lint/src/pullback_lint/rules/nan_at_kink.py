@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, source_of, text
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB604"
@@ -18,9 +19,9 @@ _SAFE = {"where", "clamp", "clamp_min", "maximum", "nan_to_num", "masked_fill", 
 
 def check_function(function: Function) -> Iterator[Problem]:
     backward = function.backward
-    if backward is None or any(called(node) in _SAFE for node in ast.walk(backward.node)):
+    if backward is None or any(called(node) in _SAFE for node in walk(backward.node)):
         return
-    for node in ast.walk(backward.node):
+    for node in walk(backward.node):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _is_norm(function, backward, node.right):
             yield Problem(
                 node,

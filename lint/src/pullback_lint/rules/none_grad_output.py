@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method, Parameter
 from pullback_lint.model.queries import called, compared_with_none, literal
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB105"
@@ -44,7 +45,7 @@ _OPERATIONS = {"mul", "add", "matmul", "mm", "sub", "div"}
 
 
 def _arithmetic_use(backward: Method, name: str) -> ast.AST | None:
-    return next((node for node in ast.walk(backward.node) if any(map(_is(name), _operands(node)))), None)
+    return next((node for node in walk(backward.node) if any(map(_is(name), _operands(node)))), None)
 
 
 def _is(name: str) -> Callable[[ast.AST], bool]:

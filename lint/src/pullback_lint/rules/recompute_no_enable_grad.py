@@ -9,6 +9,7 @@ from pullback_lint.model.events import Call
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.value import Value
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB403"
@@ -33,7 +34,7 @@ def check_function(function: Function) -> Iterator[Problem]:
 def _switches_on(backward: Method) -> bool:
     return any(
         isinstance(node, ast.Attribute | ast.Name) and _name(node) in {"enable_grad", "set_grad_enabled", "vjp", "jvp"}
-        for node in ast.walk(backward.node)
+        for node in walk(backward.node)
     )
 
 

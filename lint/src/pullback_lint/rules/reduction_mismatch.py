@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, loaded, names_in
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB206"
@@ -32,10 +33,10 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 def _choice(forward: Method, inputs: set[str]) -> str | None:
     """The input that chooses between `.mean()` and `.sum()`."""
-    for node in ast.walk(forward.node):
+    for node in walk(forward.node):
         if isinstance(node, ast.If | ast.IfExp):
             names = names_in(node.test) & inputs
-            ends = {called(child) for child in ast.walk(node) if isinstance(child, ast.Call)}
+            ends = {called(child) for child in walk(node) if isinstance(child, ast.Call)}
             if len(names) == 1 and {"mean", "sum"} <= ends:
                 return names.pop()
     return None
@@ -47,7 +48,7 @@ def _reads_choice(function: Function, backward: Method, choice: str) -> bool:
 
 
 def _average(backward: Method) -> ast.AST | None:
-    for node in ast.walk(backward.node):
+    for node in walk(backward.node):
         if (
             isinstance(node, ast.BinOp)
             and isinstance(node.op, ast.Div)

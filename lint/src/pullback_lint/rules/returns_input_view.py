@@ -21,7 +21,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     for result in forward.results:
         for element in _elements(result):
             name = _input(function, forward, element)
-            if name and f"in.{name}" not in changed and _takes_gradient(function, name):
+            if name and f"in.{name}" not in changed and name in function.trained:
                 yield Problem(
                     element,
                     f"input `{name}` is returned as it is",
@@ -42,8 +42,3 @@ def _input(function: Function, forward: Method, node: ast.expr) -> str:
     if isinstance(node, ast.Name) and node.id not in forward.flow.assignments:
         return node.id if node.id in {parameter.name for parameter in function.inputs} else ""
     return ""
-
-
-def _takes_gradient(function: Function, name: str) -> bool:
-    index = [parameter.name for parameter in function.inputs].index(name)
-    return any(element.value.rooted("g.") for element in function.gradients_of(index))

@@ -10,6 +10,7 @@ from pullback_lint.model.events import Call
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import keyword
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB315"
@@ -43,7 +44,7 @@ def _restores(backward: Method) -> bool:
 
 
 def _names(method: Method) -> Iterator[str]:
-    for node in ast.walk(method.node):
+    for node in walk(method.node):
         if isinstance(node, ast.Attribute):
             yield node.attr
         elif isinstance(node, ast.Name):

@@ -9,6 +9,7 @@ from pullback_lint.model.events import Mutation, Save
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import text
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB319"
@@ -44,5 +45,5 @@ def _rebound(forward: Method, name: str, save: Save, mutation: Mutation) -> bool
         and isinstance(node.ctx, ast.Store)
         and save.node.lineno < node.lineno <= getattr(mutation.node, "lineno", 0)
         and node is not getattr(mutation.node, "target", None)
-        for node in ast.walk(forward.node)
+        for node in walk(forward.node)
     )

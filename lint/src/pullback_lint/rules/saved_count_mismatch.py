@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.flow import Flow
 from pullback_lint.model.function import Function
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB123"
@@ -43,7 +44,7 @@ def _counts(counts: set[int]) -> str:
 
 def _tuple_as_tensor(flow: Flow) -> Iterator[Problem]:
     """Arithmetic on the tuple of saved tensors itself."""
-    for node in ast.walk(flow.node):
+    for node in walk(flow.node):
         if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add):
             for side in (node.left, node.right):
                 value = flow.values.get(side)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import loaded, text
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB702"
@@ -57,7 +58,7 @@ def _used(function: Function) -> set[int] | None:
 def _passed_on(function: Function) -> set[str]:
     """Whether a reader hands its context to somebody else."""
     for flow in function.readers:
-        for node in ast.walk(flow.node):
+        for node in walk(flow.node):
             if isinstance(node, ast.Call) and any(flow.is_ctx(argument) for argument in node.args):
                 return {"ctx"}
     return set()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, text
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB612"
@@ -16,10 +17,10 @@ CODE = "PB612"
 def check_function(function: Function) -> Iterator[Problem]:
     backward = function.backward
     if backward is None or any(
-        called(node) in {"where", "clamp", "clamp_min", "maximum"} for node in ast.walk(backward.node)
+        called(node) in {"where", "clamp", "clamp_min", "maximum"} for node in walk(backward.node)
     ):
         return
-    for node in ast.walk(backward.node):
+    for node in walk(backward.node):
         operand = _root(node)
         if operand is not None and _is_saved(backward, operand):
             yield Problem(
@@ -35,7 +36,7 @@ def _root(node: ast.AST) -> ast.expr | None:
     if isinstance(node, ast.Call) and called(node) == "rsqrt":
         return _operand(node)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        for child in ast.walk(node.right):
+        for child in walk(node.right):
             if isinstance(child, ast.Call) and called(child) == "sqrt":
                 return _operand(child)
     return None

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Element, Method
 from pullback_lint.model.queries import called, closure, keyword, known, literal, mixes, names_in, source_of, text
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB210"
@@ -34,12 +35,12 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 
 def _is_stepped(forward: Method) -> bool:
-    return any(called(node) in {"round", "sign", "floor", "ceil", "clamp", "detach"} for node in ast.walk(forward.node))
+    return any(called(node) in {"round", "sign", "floor", "ceil", "clamp", "detach"} for node in walk(forward.node))
 
 
 def _statistic(forward: Method, name: str) -> ast.AST | None:
     """A mean square, variance, deviation or norm of an input, by which the output is divided or multiplied."""
-    for node in ast.walk(forward.node):
+    for node in walk(forward.node):
         if not isinstance(node, ast.Call) or called(node) not in {"mean", "var", "std", "norm", "vector_norm"}:
             continue
         if literal(keyword(node, "keepdim")) is not True and literal(keyword(node, "keepdims")) is not True:
@@ -50,7 +51,7 @@ def _statistic(forward: Method, name: str) -> ast.AST | None:
 
 
 def _is_nonlinear(node: ast.Call) -> bool:
-    squares = (isinstance(child, ast.Pow) or called(child) in {"pow", "square"} for child in ast.walk(node))
+    squares = (isinstance(child, ast.Pow) or called(child) in {"pow", "square"} for child in walk(node))
     return called(node) != "mean" or any(squares)
 
 

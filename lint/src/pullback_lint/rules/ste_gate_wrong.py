@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import called, text
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB217"
@@ -20,7 +21,7 @@ _HIGH = re.compile(r"(^|_|\.)(hi|high|upper|max|maximum|maxval|b|right)(_|$)|upp
 def check_function(function: Function) -> Iterator[Problem]:
     if function.backward is None:
         return
-    for node in ast.walk(function.backward.node):
+    for node in walk(function.backward.node):
         joined = _joined(node)
         if joined is None:
             continue

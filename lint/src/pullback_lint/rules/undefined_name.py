@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.module import BUILTINS
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB120"
@@ -19,7 +20,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     outside = function.module.module_names | BUILTINS | {"__class__"} | _enclosing(function)
     local = _bound(backward.node)
     theirs = _bound(forward.node)
-    for node in ast.walk(backward.node):
+    for node in walk(backward.node):
         if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in local | outside:
             continue
         if node.id in theirs:
@@ -32,7 +33,7 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 def _bound(node: ast.AST) -> set[str]:
     """All names that a function binds, nested ones included."""
-    return {name for child in ast.walk(node) for name in _bound_by(child)}
+    return {name for child in walk(node) for name in _bound_by(child)}
 
 
 def _bound_by(node: ast.AST) -> set[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pullback_lint.model.function import Function
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB121"
@@ -16,7 +17,7 @@ _LIST = Path(__file__).parents[1] / "data" / "torch_names.txt"
 
 def check_function(function: Function) -> Iterator[Problem]:
     for flow in (*function.fillers, *function.readers):
-        for node in ast.walk(flow.node):
+        for node in walk(flow.node):
             if isinstance(node, ast.Attribute) and function.module.imports.dotted(node.value) == "torch":
                 near = _misspelt(node.attr)
                 if near:

@@ -9,6 +9,7 @@ from pullback_lint import edits
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, literal, text
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB609"
@@ -18,7 +19,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     for method in (function.forward, function.backward):
         if method is None:
             continue
-        for node in ast.walk(method.node):
+        for node in walk(method.node):
             better = _better(method, node)
             if better and isinstance(node, ast.expr):
                 yield Problem(

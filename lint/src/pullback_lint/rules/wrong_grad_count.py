@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint import edits
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB101"
@@ -55,4 +56,4 @@ def _advice(count: int, least: int) -> str:
 
 
 def _is_generator(method: Method) -> bool:
-    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(method.node))
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in walk(method.node))

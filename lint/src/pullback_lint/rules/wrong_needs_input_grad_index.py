@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Element, Method
 from pullback_lint.model.queries import literal, names_in
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB113"
@@ -24,7 +25,7 @@ def check_function(function: Function) -> Iterator[Problem]:
 def _out_of_range(function: Function) -> Iterator[Problem]:
     count = len(function.inputs)
     for flow in (*function.fillers, *function.readers):
-        for node in ast.walk(flow.node):
+        for node in walk(flow.node):
             index = _index(node, flow.ctx)
             if index is not None and not -count <= index < count:
                 yield Problem(
@@ -78,7 +79,7 @@ def _guarded_names(backward: Method) -> dict[str, tuple[int, ast.AST]]:
     """Names that get a value under exactly one guard, and nowhere else."""
     found: dict[str, tuple[int, ast.AST]] = {}
     often: set[str] = set()
-    for node in ast.walk(backward.node):
+    for node in walk(backward.node):
         for name, index, test in _guarded(node, backward.ctx):
             if name in found:
                 often.add(name)
