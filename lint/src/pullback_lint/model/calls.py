@@ -182,6 +182,8 @@ def operation(node: ast.Call, name: str, first: Value, everything: Value) -> Val
         return everything.computed("tensor", "random")
     if name == "detach":
         return Value(first.deps, NOTHING, first.alias, first.tags | {"tensor", "detached"})
+    if name == "numpy":
+        return everything.cut("numpy")
     if name in tables.CUT:
         return everything.cut("tensor" if name not in {"item", "tolist", "long", "int"} else "scalar")
     if name in tables.VIEWS:

@@ -199,7 +199,7 @@ def _binary(flow: Expressions, node: ast.BinOp) -> Value:
     both = left | right
     if isinstance(node.op, ast.FloorDiv | ast.BitAnd | ast.BitOr | ast.BitXor):
         return both.cut("tensor" if "tensor" in both.tags else "arithmetic")
-    if {"plain"} == left.tags | right.tags:
+    if "plain" in left.tags and "plain" in right.tags and not both.deps:
         return PLAIN
     return both.computed("arithmetic")._replace(tags=_arithmetic_tags(node, left, right))
 
