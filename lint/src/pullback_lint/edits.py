@@ -46,6 +46,11 @@ def pad_return(module: Module, node: ast.Return, missing: int) -> tuple[Edit, ..
     return NONE
 
 
+def delete_line(node: ast.stmt) -> Edit:
+    """Delete a statement that has its lines to itself."""
+    return Edit((node.lineno, 0), ((node.end_lineno or node.lineno) + 1, 0), "")
+
+
 def start_of(module: Module, node: ast.AST) -> tuple[int, int]:
     """The position of a node's first character."""
     return _position(module, getattr(node, "lineno", 1), getattr(node, "col_offset", 0))

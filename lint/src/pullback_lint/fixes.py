@@ -39,6 +39,7 @@ def apply(source: str, groups: Iterable[tuple[Edit, ...]]) -> tuple[str, int]:
         The new text, and the number of groups applied.
     """
     starts = _line_starts(source)
+    line_end = "\r\n" if "\r\n" in source else "\n"
     taken: list[tuple[int, int, str]] = []
     applied = 0
     for group in groups:
@@ -46,8 +47,8 @@ def apply(source: str, groups: Iterable[tuple[Edit, ...]]) -> tuple[str, int]:
         if not any(_overlap(one, other) for one in spans for other in taken):
             taken += spans
             applied += 1
-    for start, end, text in sorted(taken, reverse=True):
-        source = source[:start] + text + source[end:]
+    for start, stop, text in sorted(taken, reverse=True):
+        source = source[:start] + text.replace("\n", line_end) + source[stop:]
     return source, applied
 
 
