@@ -21,14 +21,17 @@ from pullback.check.target import Target, own_backward
 STAGES = ("nothing", "forward", "gradient")
 FIRST = ("contract", "fill", "rng", "mutation", "layout")  # their findings explain others'
 IMPLIES = {  # a fault and what follows from it, not worth a finding of its own
-    "uninitialised-grad": ("wrong-derivative", "global-state", "saved-tensor-mutated", "noncontig-raw-memory"),
+    "uninitialised-grad": ("wrong-derivative", "global-state", "saved-tensor-mutated", "noncontig-raw-memory",
+                           "rng-not-saved", "needs-input-grad-wrong", "nonlinear-backward", "missing-transpose",
+                           "double-backward-intermediate", "once-differentiable-missing", "none-grad-output"),
     "rng-not-saved": ("wrong-derivative", "global-state", "saved-tensor-mutated", "noncontig-raw-memory",
                       "nonlinear-backward", "mask-not-applied", "double-backward-intermediate"),
-    "inplace-unmarked": ("ctx-tensor-stale",),
+    "inplace-unmarked": ("ctx-tensor-stale", "returns-input-view"),
     "custom-op-mutates": ("wrong-derivative", "inplace-unmarked", "global-state", "saved-tensor-mutated"),
     "grad-output-mutated": ("saved-tensor-mutated", "noncontig-view", "noncontig-raw-memory"),
     "missing-grad-output": ("nonlinear-backward", "once-differentiable-missing", "double-backward-intermediate",
                             "jvp-mismatch"),
+    "list-input-untracked": ("nondiff-mark-wrong", "param-grad-none"),
     "ctx-output-leak": ("ctx-tensor-bypass-hooks",),
     "legacy-nonstatic": ("no-setup-context", "returns-input-view"),
 }  # fmt: skip
