@@ -19,18 +19,28 @@ from pullback.check.report import Finding, TargetReport
 from pullback.check.target import Target, own_backward
 
 STAGES = ("nothing", "forward", "gradient")
-FIRST = ("contract", "fill", "rng", "mutation", "layout")  # their findings explain others'
+FIRST = ("contract", "fill", "rng", "mutation", "values", "layout")  # their findings explain others'
+WRONG = (
+    "wrong-derivative", "swapped-gradients", "missing-transpose", "complex-conj", "adjoint-vs-inverse",
+    "statistic-treated-constant", "mask-not-applied", "wrong-reduction-axis", "grad-output-scalarised",
+    "second-output-grad-dropped", "duplicate-index-overwrite", "reduction-mismatch", "param-grad-averaged",
+    "nondiff-mark-wrong", "recompute-no-enable-grad", "param-grad-none", "global-state", "elementwise-jacobian",
+)  # fmt: skip
+SECOND = ("double-backward-intermediate", "once-differentiable-missing", "second-derivative-wrong")
 IMPLIES = {  # a fault and what follows from it, not worth a finding of its own
     "uninitialised-grad": ("wrong-derivative", "global-state", "saved-tensor-mutated", "noncontig-raw-memory",
-                           "rng-not-saved", "needs-input-grad-wrong", "nonlinear-backward", "missing-transpose",
-                           "double-backward-intermediate", "once-differentiable-missing", "none-grad-output"),
+                           "rng-not-saved", "wrong-needs-input-grad-index", "nonlinear-backward", "missing-transpose",
+                           "double-backward-intermediate", "once-differentiable-missing", "none-grad-output",
+                           "mask-not-applied"),
     "rng-not-saved": ("wrong-derivative", "global-state", "saved-tensor-mutated", "noncontig-raw-memory",
                       "nonlinear-backward", "mask-not-applied", "double-backward-intermediate"),
+    **dict.fromkeys(WRONG, SECOND),
     "inplace-unmarked": ("ctx-tensor-stale", "returns-input-view"),
-    "custom-op-mutates": ("wrong-derivative", "inplace-unmarked", "global-state", "saved-tensor-mutated"),
+    "custom-op-mutates": ("wrong-derivative", "inplace-unmarked", "global-state", "saved-tensor-mutated", *SECOND, "jvp-wrong",
+                          "stack-drops-rule"),
     "grad-output-mutated": ("saved-tensor-mutated", "noncontig-view", "noncontig-raw-memory"),
-    "missing-grad-output": ("nonlinear-backward", "once-differentiable-missing", "double-backward-intermediate",
-                            "jvp-mismatch"),
+    "missing-grad-output": ("nonlinear-backward", *SECOND, "jvp-wrong"),
+    "saved-tensor-mutated": SECOND,
     "list-input-untracked": ("nondiff-mark-wrong", "param-grad-none"),
     "ctx-output-leak": ("ctx-tensor-bypass-hooks",),
     "legacy-nonstatic": ("no-setup-context", "returns-input-view"),

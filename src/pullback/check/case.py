@@ -49,11 +49,11 @@ def _cotangent(out: torch.Tensor, generator: torch.Generator, scale: float) -> t
     real = torch.float64 if out.dtype.is_complex else out.dtype
     size = torch.rand(out.shape, generator=generator, dtype=torch.float64) + 0.5
     sign = torch.randint(0, 2, out.shape, generator=generator).to(torch.float64) * 2 - 1
-    drawn = (size * sign * scale).to(real)
+    drawn = (size * sign).to(real)
     if out.dtype.is_complex:
         angle = torch.rand(out.shape, generator=generator, dtype=torch.float64) * 6.28
-        return torch.polar(drawn.abs(), angle).to(out.dtype)
-    return drawn
+        return scale * torch.polar(drawn.abs(), angle).to(out.dtype)
+    return scale * drawn
 
 
 class Case:

@@ -15,6 +15,7 @@ from pullback.check.report import Finding
 NEEDS = "nothing"
 
 FORWARD = [  # what torch says, the fault, the fix
+    (r"save_for_backward can only save variables", "saved-non-tensor", "keep what is not a tensor as ctx.name = value"),
     (r"non-static forward", "legacy-nonstatic", "make forward and backward static methods and call {name}.apply(…)"),
     (r"marked as dirty", "dirty-not-returned", "return every tensor given to ctx.mark_dirty, or do not change it"),
 ]
@@ -30,12 +31,16 @@ BACKWARD = [
     (r"invalid gradient", "wrong-grad-shape", "give the gradient the shape, dtype and device of its argument"),
     (r"no autograd formula|autograd.*not.*(registered|implemented)|register_autograd", "custom-op-no-autograd",
      "register a backward with register_autograd"),
-    (r"must implement either the backward or vjp", "backward-missing", "write a backward"),
+    (r"must implement either the backward or vjp", "no-backward", "write a backward"),
     (r"does not require grad and does not have a grad_fn", "recompute-no-enable-grad",
      "put the recomputation under `with torch.enable_grad():`; backward runs with recording off"),
     (r"backward through the graph a second time", "inner-graph-freed",
      "rebuild the inner graph in backward from saved inputs"),
-    (r"'\w*Backward' object has no attribute|'Context' object has no attribute", "ctx-attribute-missing",
+    (r"takes \d+ positional arguments? but \d+ (were|was) given|missing \d+ required positional", "wrong-backward-arity",
+     "backward takes {ctx} and one incoming gradient per output"),
+    (r"name '\w+' is not defined", "undefined-name", "define it in backward, or keep it on {ctx}"),
+    (r"module 'torch[\w.]*' has no attribute", "unknown-torch-attribute", "use the function's right name"),
+    (r"'\w*Backward' object has no attribute|'Context' object has no attribute", "ctx-attribute-unset",
      "set in forward every attribute of {ctx} that backward reads"),
 ]  # fmt: skip
 

@@ -28,7 +28,7 @@ def probe(case: Case) -> Iterator[Finding]:
             )  # fmt: skip
     for index, (out, plain) in enumerate(zip(filled.outputs, case.base.outputs, strict=True)):
         if bool((torch.isnan(out) & ~torch.isnan(plain)).any()):
-            yield Finding("uninitialised-output", f"output {index} contains uninitialised memory",
+            yield Finding("uninitialised-grad", f"output {index} contains uninitialised memory",
                           fix="start from zeros")  # fmt: skip
 
 

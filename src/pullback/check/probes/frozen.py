@@ -34,7 +34,7 @@ def probe(case: Case) -> Iterator[Finding]:
             continue
         if not compare.same(outcome.grads[0], case.base.grads[index]):
             yield Finding(
-                "needs-input-grad-wrong", f"the gradient of {name!r} is another one when it alone is asked for",
+                "wrong-needs-input-grad-index", f"the gradient of {name!r} is another one when it alone is asked for",
                 cause="a condition on ctx.needs_input_grad looks at the wrong index",
                 fix="the index is that of the argument in forward, without ctx", argument=name,
                 evidence=compare.worst(outcome.grads[0], case.base.grads[index]),

@@ -22,7 +22,7 @@ def probe(case: Case) -> Iterator[Finding]:
     except Exception as error:  # a result of the experiment
         freed = "second time" in str(error)
         yield Finding(
-            "inner-graph-freed" if freed else "backward-twice-raises",
+            "inner-graph-freed",
             f"a second backward pass raises: {str(error).splitlines()[0][:200]}",
             cause="the graph recorded inside forward is consumed by the first backward" if freed else "",
             fix="rebuild the inner graph in backward from saved inputs, or differentiate it with retain_graph=True",
