@@ -31,7 +31,7 @@ IMPLIES = {  # a fault and what follows from it, not worth a finding of its own
     "uninitialised-grad": ("wrong-derivative", "global-state", "saved-tensor-mutated", "noncontig-raw-memory",
                            "rng-not-saved", "wrong-needs-input-grad-index", "nonlinear-backward", "missing-transpose",
                            "double-backward-intermediate", "once-differentiable-missing", "none-grad-output",
-                           "mask-not-applied"),
+                           "mask-not-applied", "nan-at-kink", "nonfinite-at-extreme", "not-deterministic"),
     "rng-not-saved": ("wrong-derivative", "global-state", "saved-tensor-mutated", "noncontig-raw-memory",
                       "nonlinear-backward", "mask-not-applied", "double-backward-intermediate"),
     **dict.fromkeys(WRONG, SECOND),

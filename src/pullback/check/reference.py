@@ -181,7 +181,7 @@ def _by_differences(case: Case) -> Callable[[Arguments, Cotangents], list[torch.
         number = weighted(case, incoming)
         found: list[torch.Tensor | None] = []
         for index, x in enumerate(arguments.differentiable):
-            quick = _pointwise(case, arguments, incoming, index)
+            quick = pointwise(case, arguments, incoming, index)
             if quick is not None:
                 found.append(quick)
             elif x.numel() <= limit:
@@ -219,7 +219,7 @@ def _shifted(arguments: Arguments, index: int, flat: int, by: Any) -> Arguments:
     return arguments.with_differentiable(tensors)
 
 
-def _pointwise(case: Case, arguments: Arguments, incoming: Cotangents, index: int) -> torch.Tensor | None:
+def pointwise(case: Case, arguments: Arguments, incoming: Cotangents, index: int) -> torch.Tensor | None:
     """All elements at once, where every output element depends on the same element of the argument alone."""
     x = arguments.differentiable[index]
     weights = [c for c in incoming if c is not None]

@@ -124,8 +124,9 @@ def _origin(case: Case, arguments: Arguments) -> str:
     leaves, passed = arguments.fresh()
     with nonfinite.Origin() as origin:
         outputs = tree.tensors(case.target.apply(*passed))
+        in_forward, origin.cause = origin.cause, None
         pull(outputs, leaves, cotangents(outputs))
-    return origin.cause or "nan-at-kink"
+    return origin.cause or in_forward or "nan-at-kink"
 
 
 def _bounded(case: Case, arguments: Arguments, index: int, place: int) -> bool:

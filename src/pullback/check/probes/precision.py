@@ -8,7 +8,7 @@ import torch
 
 from pullback.check import reference, tree
 from pullback.check.arguments import Arguments, double
-from pullback.check.case import Case, cotangents
+from pullback.check.case import Case, Outcome, cotangents
 from pullback.check.points import domain
 from pullback.check.report import Finding
 
@@ -52,7 +52,7 @@ def _pointwise(case: Case, leaf: int) -> bool:
     if x.is_complex() or x.numel() < 2 or any(o.shape != x.shape for o in outputs):
         return False
     incoming = cotangents(case.base.outputs)
-    return bool(outputs) and reference._pointwise(case, case.arguments, incoming, leaf) is not None
+    return bool(outputs) and reference.pointwise(case, case.arguments, incoming, leaf) is not None
 
 
 def _filled(arguments: Arguments, leaf: int) -> Iterator[Arguments]:
@@ -74,6 +74,8 @@ def _lost(case: Case, arguments: Arguments, leaf: int) -> tuple[float, float, fl
     tensors[leaf] = tensors[leaf] * (1 + 1.2e-7)
     near = case.run(moved.with_differentiable(tensors))
     a, b, c = (outcome.grads[leaf] if outcome.ok else None for outcome in (low, high, near))
+    if not _same_values(low, high):
+        return None
     if a is None or b is None or c is None or not bool(torch.isfinite(a).all()):
         return None
     size = b.abs().clamp_min(1e-30)
@@ -83,6 +85,12 @@ def _lost(case: Case, arguments: Arguments, leaf: int) -> tuple[float, float, fl
         return None
     at = int(torch.where(lost, error, -1.0).reshape(-1).argmax())
     return tuple(float(t.reshape(-1)[at]) for t in (arguments.differentiable[leaf], a, b))  # type: ignore[return-value]
+
+
+def _same_values(low: Outcome, high: Outcome) -> bool:
+    """Whether forward does the same in both dtypes; one that draws random numbers does not."""
+    pairs = [(a.double(), b.double()) for a, b in zip(low.outputs, high.outputs, strict=True) if _real(a)]
+    return all(bool(((a - b).abs() <= 1e-2 * b.abs() + 1e-6).all()) for a, b in pairs)
 
 
 def _float(leaf: object) -> object:
@@ -98,7 +106,7 @@ def _half(case: Case) -> Iterator[Finding]:
         if not low.ok or not high.ok or not all(bool(torch.isfinite(o).all()) for o in low.outputs if _real(o)):
             continue
         for name, a, b in zip(arguments.diff_names, low.grads, high.grads, strict=True):
-            if a is not None and b is not None and bool((~torch.isfinite(a) & (b.abs() < LARGEST)).any()):
+            if a is not None and b is not None and bool((~torch.isfinite(a) & _fits(b)).any()):
                 yield Finding(
                     "fp16-overflow", f"in float16 the gradient of {name!r} overflows at values of {value:g}, where it "
                     "is representable", cause="an intermediate value leaves the range of float16",
@@ -106,6 +114,11 @@ def _half(case: Case) -> Iterator[Finding]:
                     argument=name, evidence={"at": value}, level="warning",
                 )  # fmt: skip
                 return
+
+
+def _fits(b: torch.Tensor) -> torch.Tensor:
+    """Where a gradient is neither negligible nor too large for float16."""
+    return (b.abs() > 1e-2) & (b.abs() < LARGEST)
 
 
 def _real(tensor: torch.Tensor) -> bool:

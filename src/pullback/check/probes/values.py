@@ -9,7 +9,7 @@ import torch
 
 from pullback.check import compare, context, intent, repair, state, tree
 from pullback.check.case import Case, pull
-from pullback.check.reference import Reference, reference
+from pullback.check.reference import Reference, pointwise, reference
 from pullback.check.report import Finding
 from pullback.check.samples import Sample, bad, samples
 
@@ -180,4 +180,14 @@ def _finding(case: Case, trouble: repair.Trouble, cause: repair.Cause) -> Findin
 def _level(case: Case, trouble: repair.Trouble, cause: repair.Cause, outside: bool) -> str | None:
     if cause.name == "param-grad-none" and not case.facts.get("asked", True):
         return "note"
-    return "warning" if outside else None
+    if not outside:
+        return None
+    return "warning" if _pointwise(case, trouble) else "note"
+
+
+def _pointwise(case: Case, trouble: repair.Trouble) -> bool:
+    """Whether the argument acts element by element: then every value is as good as the given ones."""
+    sample = trouble.wrong[0]
+    weights = [torch.zeros_like(o) if g is None and tree.is_differentiable(o) else g
+               for o, g in zip(sample.outputs, sample.incoming, strict=True)]
+    return pointwise(case, case.arguments, weights, trouble.leaf) is not None
