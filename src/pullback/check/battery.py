@@ -81,6 +81,15 @@ def examine(
     return report
 
 
+def static(target: Target, report: TargetReport) -> None:
+    """What can be said about a target that could not be run."""
+    from pullback.check.probes import vmap
+    from pullback.check.target import has_setup
+
+    if target.function is not None and not has_setup(target.function):
+        report.findings.append(replace(vmap.old_form(), probe="vmap", line=target.line))
+
+
 def make_case(
     target: Target,
     given: Arguments,
@@ -141,6 +150,7 @@ def _conclude(case: Case, report: TargetReport) -> None:
         report.unchecked = f"{base.stage} raises {type(base.error).__name__}: {str(base.error)[:300]}"
     elif base.ok and not case.facts.get("tested") and not any(f.severity == "error" for f in report.findings):
         report.unchecked = case.facts.get("untested", "values could not be compared")
+    report.notes += case.facts.get("notes", [])
     if case.facts.get("tested"):
         report.verdict = case.facts.get("verdict", "tested")
 

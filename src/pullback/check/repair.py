@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -75,10 +75,12 @@ class Trouble:
         self, candidate: Callable[[Sample], torch.Tensor | None], goal: Callable[[Sample], torch.Tensor | None]
     ) -> bool:
         try:
-            pairs = [(candidate(sample), goal(sample)) for sample in self.wrong]
+            return all(self._hits(candidate(sample), goal(sample)) for sample in self.wrong)
         except Exception:  # the hypothesis cannot even be tried
             return False
-        return all(a is not None and b is not None and self.same(a, b) for a, b in pairs)
+
+    def _hits(self, a: torch.Tensor | None, b: torch.Tensor | None) -> bool:
+        return a is not None and b is not None and self.same(a, b)
 
     def replay(self, sample: Sample, **change: Any) -> torch.Tensor | None:
         """Backward called by hand, with something changed."""
@@ -603,14 +605,13 @@ def causes(trouble: Trouble) -> Iterator[Cause]:
 
 def cause(trouble: Trouble) -> Cause:
     """The cause of a wrong gradient."""
-    found = next(causes(trouble), None)
-    return found or Cause(
+    return next(causes(trouble), None) or unexplained(trouble)
+
+
+def unexplained(trouble: Trouble) -> Cause:
+    """What can be said when no hypothesis holds."""
+    return Cause(
         "wrong-derivative",
         f"the gradient of {trouble.name!r} is not the derivative of forward",
         "derive it again from forward",
     )
-
-
-def narrowed(trouble: Trouble, wrong: list[Sample]) -> Trouble:
-    """The same trouble with other samples."""
-    return replace(trouble, wrong=wrong)

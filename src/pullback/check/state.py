@@ -42,7 +42,9 @@ def restored() -> Iterator[None]:
 
 def seed(value: int = SEED) -> None:
     """Start every generator that a forward may draw from at the same place."""
-    torch.manual_seed(value)
+    torch.default_generator.manual_seed(value)  # torch.manual_seed queues calls for devices that never start
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(value)
     random.seed(value)
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(value % 2**32)

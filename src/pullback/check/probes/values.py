@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from pullback.check import compare, context, intent, repair, state, tree
+from pullback.check import compare, context, infer, intent, repair, state, tree
 from pullback.check.case import Case, pull
 from pullback.check.reference import Reference, pointwise, reference
 from pullback.check.report import Finding
@@ -85,10 +85,9 @@ def _leaf(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> Itera
         return
     name = case.arguments.diff_names[leaf]
     if _only_at_kinks(taken, wrong):
-        yield Finding("kink-convention", f"at a kink or a tie the gradient of {name!r} is not PyTorch's choice",
-                      argument=name, evidence=compare.worst(wrong[0].got[leaf], wrong[0].expected[leaf]))
+        case.facts.setdefault("notes", []).append(f"at a kink or a tie the gradient of {name!r} is not PyTorch's choice")
         return
-    if intent.is_flat(taken, leaf) or _untrained(case, taken, leaf):
+    if intent.is_flat(taken, leaf):
         yield from _surrogate(case, truth, taken, wrong, leaf)
     elif intent.is_identity(taken, leaf):
         yield from _modifier(case, truth, taken, wrong, leaf)
@@ -96,11 +95,8 @@ def _leaf(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> Itera
         yield _note(case, "surrogate-gradient", name, "differs from the derivative where forward is flat")
     else:
         trouble = repair.Trouble(case, truth, leaf, taken, wrong)
-        yield _finding(case, trouble, repair.cause(trouble))
-
-
-def _untrained(case: Case, taken: list[Sample], leaf: int) -> bool:
-    return False
+        far = all(not s.point.inside for s in wrong) and not _pointwise(case, trouble)
+        yield _finding(case, trouble, repair.unexplained(trouble) if far else repair.cause(trouble))
 
 
 def _surrogate(
@@ -178,8 +174,8 @@ def _finding(case: Case, trouble: repair.Trouble, cause: repair.Cause) -> Findin
 
 
 def _level(case: Case, trouble: repair.Trouble, cause: repair.Cause, outside: bool) -> str | None:
-    if cause.name == "param-grad-none" and not case.facts.get("asked", True):
-        return "note"
+    if cause.name == "param-grad-none":
+        return None if case.facts.get("asked", True) or infer.is_parameter(trouble.name) else "note"
     if not outside:
         return None
     return "warning" if _pointwise(case, trouble) else "note"

@@ -20,8 +20,7 @@ def probe(case: Case) -> Iterator[Finding]:
     """Compare vmap with a loop, whichever dimension is the batch and whichever arguments have one."""
     cls = case.target.function
     if cls is not None and not has_setup(cls):
-        yield Finding("no-setup-context", "torch.func (grad, vmap, jacrev) refuses this form",
-                      fix="split it into forward(x, …) and setup_context(ctx, inputs, output)", stack="func")  # fmt: skip
+        yield old_form()
         return
     if cls is not None and not _batches(cls):
         yield Finding("no-vmap", "vmap raises: there is no batching rule",
@@ -29,6 +28,12 @@ def probe(case: Case) -> Iterator[Finding]:
         return
     if cls is not None or case.target.kind == "pullback.Function":
         yield from _compared(case)
+
+
+def old_form() -> Finding:
+    """The finding about a forward that takes ctx."""
+    return Finding("no-setup-context", "torch.func (grad, vmap, jacrev) refuses this form",
+                   fix="split it into forward(x, …) and setup_context(ctx, inputs, output)", stack="func")  # fmt: skip
 
 
 def _batches(cls: type[torch.autograd.Function]) -> bool:
