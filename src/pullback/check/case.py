@@ -121,6 +121,17 @@ class Case:
         """The plain experiment from which the others start."""
         return self.run()
 
+    @functools.cached_property
+    def is_random(self) -> bool:
+        """Whether forward draws random numbers: another seed gives other values."""
+        before = torch.get_rng_state()
+        state.seed(4321)
+        with torch.no_grad():
+            other = tree.tensors(self.target.apply(*self.arguments.constant()))
+        torch.set_rng_state(before)
+        pairs = zip(self.base.outputs, other, strict=True)
+        return any(a.shape != b.shape or not torch.equal(a.detach(), b) for a, b in pairs if not a.isnan().any())
+
     def replay(
         self,
         arguments: Arguments,

@@ -9,14 +9,15 @@ import re
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from pullback import _describe
 from pullback.check import battery, state, tree
 from pullback.check.arguments import arguments
 from pullback.check.case import Case
+from pullback.check.probes import contract
 from pullback.check.report import TargetReport
 from pullback.check.target import Target, own_backward
 
@@ -42,12 +43,13 @@ NAMES: list[tuple[str, Sequence[Any]]] = [  # a parameter's name and what it may
      (True, False)),
     (r"^(shape|output_size|out_size|normalized_shape|sizes?)$", ("shape", 2, (2,))),
     (r"^\w*mask\w*$", ("mask", "tensor", "nonneg")),
-    (r"^(idx|index|indices|ids|labels?|lengths?|offsets?|segment\w*|batch\w*|positions?|tokens?|\w+_(idx|index|ids))$",
+    (r"^(idx|index|indices|ids|labels?|lengths?|segment\w*|batch\w*|positions?|tokens?|\w+_(idx|index|ids))$",
      ("index", "tensor", 2)),
     (r"^(targets?|y_true|gt|truth)$", ("tensor", "index", "nonneg")),
     (r"^(lo|low|lower\w*|min\w*|a_min|minimum|\w*_min|q_?min|vmin|clip_?min|qn)$", (-1.0, "scalar", "tensor", -8)),
     (r"^(hi|high|upper\w*|max\w*|a_max|maximum|\w*_max|q_?max|vmax|clip_?max|qp|bound|limit|clip\w*)$",
      (1.0, "scalar", "tensor", 7)),
+    (r"^(offset|shift|center|centre|mean|loc)$", ("tensor", "scalar", "last", 0.5)),
     (r"^(alpha|beta|gamma|lambd?a?_?|lmbda|coeffs?|coefs?|c|slope|tau|temp\w*|factor|strength|sigma|gain|width|v_?th|"
      r"thr\w*|threshold|scal\w*|weight_decay|delta|margin|rho|theta|power|exponent|grad_scale|scale_grad|half_width|"
      r"damp\w*|const\w*|ratio|negative_slope|leak|zeta|kappa|nu|mu|hyper\w*|sharp\w*|grad\w*|lr|t|dt|h|length)$",
@@ -90,14 +92,6 @@ def is_parameter(name: str) -> bool:
     return bool(PARAMETER.match(name))
 
 
-@dataclass(frozen=True)
-class Guess:
-    """One set of arguments that runs, and what it was made from."""
-
-    values: tuple[Any, ...]
-    backward: bool
-
-
 def examine(
     target: Target,
     *,
@@ -105,35 +99,76 @@ def examine(
     reference: Callable[..., Any] | None = None,
     evaluations: int | None = None,
 ) -> TargetReport:
-    """Infer arguments and check; a target for which none can be found is unchecked, with the reason."""
+    """Infer arguments and check; a target for which none can be found is unchecked, with the reason.
+
+    An error may come from arguments that the author never meant: then a few others are tried, and the report with the
+    fewest errors is taken.
+    """
     started = time.perf_counter()
+    best: TargetReport | None = None
     with state.restored():
-        guess, reason = search(target)
-    if guess is None:
-        report = TargetReport(target.name, target.kind, target.file, target.line, "none")
-        report.unchecked = f"no arguments found that forward accepts; last error: {reason}"
-        battery.static(target, report)
-        report.seconds = time.perf_counter() - started
-        return report
-    return battery.examine(
-        target, guess.values, intended=intended, reference=reference, evaluations=evaluations, inputs="inferred"
-    )
+        guesses, reason = search(target)
+    for values in guesses:
+        report = battery.examine(
+            target, values, intended=intended, reference=reference, evaluations=evaluations, inputs="inferred"
+        )
+        if best is None or _errors(report) < _errors(best):
+            best = report
+        if not _doubtful(report) or time.perf_counter() - started > 3 * SECONDS:
+            break
+    if best is None:
+        best = TargetReport(target.name, target.kind, target.file, target.line, "none")
+        best.unchecked = f"no arguments found that forward accepts; last error: {reason[:300]}"
+        battery.static(target, best)
+    best.seconds = time.perf_counter() - started
+    return best
 
 
-def search(target: Target) -> tuple[Guess | None, str]:
-    """The first arguments for which forward and backward run, else for which forward runs."""
+SURE = ("wrong-grad-count", "nested-tuple-return", "recompute-no-enable-grad", "dirty-not-returned", "undefined-name",
+        "unknown-torch-attribute", "ctx-attribute-unset", "missing-grad-output", "grad-output-mutated",
+        "legacy-nonstatic", "rng-not-saved", "saved-tensor-mutated", "inplace-unmarked")  # fmt: skip
+
+
+def _errors(report: TargetReport) -> int:
+    return sum(finding.severity == "error" for finding in report.findings)
+
+
+def _doubtful(report: TargetReport) -> bool:
+    """Whether the errors could come from the arguments: those that no arguments excuse are not doubted."""
+    errors = [finding.name for finding in report.findings if finding.severity == "error"]
+    return bool(errors) and not any(name in SURE for name in errors)
+
+
+GUESSES = 5
+
+
+def search(target: Target) -> tuple[list[tuple[Any, ...]], str]:
+    """A few sets of arguments of different shapes for which forward and backward run, else for which forward runs."""
     deadline = time.perf_counter() + SECONDS
-    second_best, reason = None, "nothing tried"
+    good: list[tuple[Any, ...]] = []
+    partly: list[tuple[Any, ...]] = []
+    seen: set[str] = set()
+    reason = "nothing tried"
     for values in candidates(target):
-        if time.perf_counter() > deadline:
+        if time.perf_counter() > deadline or len(good) >= GUESSES or (good and time.perf_counter() > deadline - 5):
             break
         works, message = trial(target, values)
         reason = message or reason
-        if works == "all":
-            return Guess(values, True), ""
-        if works == "forward" and second_best is None:
-            second_best = Guess(values, False)
-    return second_best, reason
+        if works == "sure":
+            return [values], ""
+        if works == "all" and (key := _describe.value(values)) not in seen and (not good or _telling(values, good[0])):
+            seen.add(key)
+            good.append(values)
+        elif works == "forward" and not partly:
+            partly.append(values)
+    return good or partly, reason
+
+
+def _telling(values: Sequence[Any], first: Sequence[Any]) -> bool:
+    """Whether arguments can show as much as the first ones: as many numbers along as many dimensions."""
+    shapes = [[tuple(d > 1 for d in t.shape) for t in tree.tensors(tuple(v))] for v in (values, first)]
+    rows = [[t.shape[0] for t in tree.tensors(tuple(v)) if t.ndim] for v in (values, first)]
+    return shapes[0] == shapes[1] and min(rows[0], default=9) >= min(3, *rows[1], 3)
 
 
 def trial(target: Target, values: tuple[Any, ...]) -> tuple[str, str]:
@@ -147,7 +182,10 @@ def trial(target: Target, values: tuple[Any, ...]) -> tuple[str, str]:
         tracked = [out for out in outcome.outputs if out.requires_grad and out.numel()]
         finite = all(bool(torch.isfinite(out).all()) for out in tracked)
         return ("all" if tracked and finite else "forward" if outcome.outputs else ""), ""
-    return ("forward" if outcome.stage == "backward" else ""), f"{type(outcome.error).__name__}: {outcome.error}"
+    message = f"{type(outcome.error).__name__}: {outcome.error}"
+    if contract.certain(outcome, SURE):
+        return "sure", message
+    return ("forward" if outcome.stage == "backward" else ""), message
 
 
 def candidates(target: Target) -> Iterator[tuple[Any, ...]]:
@@ -193,9 +231,12 @@ def _kinds(target: Target, parameter: inspect.Parameter) -> list[Any]:
     named = next((list(kinds) for pattern, kinds in NAMES if re.match(pattern, name)), ["tensor"])
     usage = _usage(target, parameter.name)
     if not options:
-        options = ["tensor", *named] if usage == "tensor" and "tensor" not in named[:1] else named
+        options = named
         if usage == "tensor":
-            options = [k for k in options if _is_tensor_kind(k)] + [k for k in options if not _is_tensor_kind(k)]
+            own = [k for k in options if _is_tensor_kind(k)] or ["tensor"]
+            options = [*own, *[k for k in options if not _is_tensor_kind(k)]]
+        if usage == "list":
+            options = ["list", *options]
         if usage == "plain":
             plain = [k for k in options if not _is_tensor_kind(k)] or [0.7, 2, True, "tensor"]
             options = plain + [k for k in options if _is_tensor_kind(k)]
@@ -203,11 +244,16 @@ def _kinds(target: Target, parameter: inspect.Parameter) -> list[Any]:
         options = [k for k in named if k in options or _fits(k, note)] + options
     if parameter.default is not parameter.empty:
         options = [parameter.default, *options]
+    text = _source(target)
+    if re.search(r"\.imag\b|fft|complex|conj", text):
+        options = [option for kind in options for option in (("complex", kind) if kind == "tensor" else (kind,))]
+    if "-100" in text and "index" in options:
+        options = ["ignored", *options]
     extra = ["tensor", "last", "scalar", 0.7, 2, True, None, "index", "mask", "positive", "list"]
     return _unique([*options, *extra])
 
 
-KINDS = ("tensor", "last", "scalar", "index", "mask", "positive", "nonneg", "list", "square")
+KINDS = ("tensor", "last", "scalar", "index", "mask", "positive", "nonneg", "list", "complex", "ignored")
 
 
 def _is_tensor_kind(kind: Any) -> bool:
@@ -253,6 +299,8 @@ def _usage(target: Target, name: str) -> str:
         return "tensor"
     if re.search(rf"\w+\.\w+\s*=\s*{word}\s*$", text, re.MULTILINE):
         return "plain"
+    if re.search(rf"\bin {word}\b(?!\.)|zip\([^)]*\b{word}\b|len\({word}\)|\*{word}\b[,)]", text):
+        return "list"
     return ""
 
 
@@ -304,13 +352,16 @@ def _matrices(target: Target, kinds: Sequence[Any]) -> Iterator[tuple[Any, ...]]
 def build(kind: Any, shapes: dict[str, tuple[int, ...]], seed: int) -> Any:
     """A value of a kind."""
     main = shapes["main"]
+    rows = main[0] if main else 1
     makers: dict[str, Callable[[], Any]] = {
         "tensor": lambda: tensor(main, seed),
         "last": lambda: tensor(shapes["last"], seed),
         "scalar": lambda: tensor(shapes["scalar"], seed).detach().abs().requires_grad_(),
         "positive": lambda: (tensor(main, seed).detach().abs() + 0.3).requires_grad_(),
         "nonneg": lambda: (tensor(main, seed).detach() > 0).float(),
-        "index": lambda: torch.arange(max(main[0] if main else 1, 1)) % 2,
+        "index": lambda: torch.arange(rows) % 2,
+        "complex": lambda: torch.complex(tensor(main, seed).detach(), tensor(main, seed + 9).detach()).requires_grad_(),
+        "ignored": lambda: torch.where(torch.arange(rows) == 1, -100, torch.arange(rows) % 2),
         "mask": lambda: tensor(main, seed).detach() > 0,
         "list": lambda: [tensor(main, seed), tensor(main, seed + 50)],
         "module": lambda: torch.nn.Linear(main[-1] if main else 1, main[-1] if main else 1),
@@ -322,7 +373,8 @@ def build(kind: Any, shapes: dict[str, tuple[int, ...]], seed: int) -> Any:
 def tensor(shape: tuple[int, ...], seed: int) -> torch.Tensor:
     """Random numbers of both signs, none near zero, that require a gradient."""
     generator = torch.Generator().manual_seed(77 + seed)
-    return torch.randn(shape, generator=generator).requires_grad_()
+    size = 1.0 if seed == 0 else 0.5
+    return (size * torch.randn(shape, generator=generator)).requires_grad_()
 
 
 def structure(values: Sequence[Any]) -> list[Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import torch
 
 from pullback.check import tree
-from pullback.check.case import Case
+from pullback.check.case import Case, Outcome
 from pullback.check.report import Finding
 
 NEEDS = "nothing"
@@ -60,6 +60,13 @@ def probe(case: Case) -> Iterator[Finding]:
     if base.stage == "backward":
         what = f"{type(base.error).__name__}: {_short(message)}"
         yield Finding("backward-raises", f"backward raises {what}", "", evidence={"error": what})
+
+
+def certain(outcome: Outcome, names: Collection[str]) -> bool:
+    """Whether an experiment failed in a way that no other arguments could excuse."""
+    table = FORWARD if outcome.stage == "forward" else BACKWARD
+    found = (name for pattern, name, _ in table if re.search(pattern, str(outcome.error)))
+    return next(found, "") in names
 
 
 def _finding(case: Case, name: str, message: str, fix: str) -> Finding:
