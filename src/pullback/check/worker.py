@@ -16,36 +16,47 @@ from typing import Any
 
 import torch
 
-from pullback.check import battery, discover, infer, load
+from pullback.check import battery, discover, infer, load, state
 from pullback.check.report import TargetReport
 from pullback.check.target import Target, is_function, target
 
 
 def main(request: dict[str, Any]) -> None:
-    """Check what a request asks for.
+    """Check the jobs of a request, one after the other.
 
-    ``path`` or ``module`` says where, ``skip`` which targets not to run (they have hung or crashed before), ``only``
-    which to run, ``cases`` where the cases file is, ``out`` where the lines go.
+    Each job says with ``path`` or ``module`` where to look, with ``skip`` which targets not to run (they have hung or
+    crashed before), with ``only`` which to run. ``cases`` is the cases file, ``out`` where the lines go.
     """
     torch.set_num_threads(1)
     _limit_memory(request.get("memory"))
     with open(request["out"], "a", encoding="utf-8") as out:
+        for job in request["jobs"]:
 
-        def say(**line: Any) -> None:
-            out.write(json.dumps(line, default=str) + "\n")
-            out.flush()
+            def say(index: int = job["index"], **line: Any) -> None:
+                out.write(json.dumps({"job": index, **line}, default=str) + "\n")
+                out.flush()
 
-        cases = _cases(request.get("cases"))
-        source, module, notes = _loaded(request)
-        for name, subject, found in subjects(source, module):
-            if name in request.get("skip", ()) or (request.get("only") and name not in request["only"]):
-                continue
-            say(start=name, line=found.line if found else None)
-            report = _report(name, subject, found, source, module, cases)
-            report.notes = [*notes, *report.notes]
-            if source is not None:
-                _ignore(report, source, found)
-            say(report=report.to_dict())
+            say(begin=True)
+            try:
+                with state.restored():
+                    _job(job, request.get("cases"), say)
+            except BaseException as error:  # a file that cannot be loaded at all loses itself, not the others
+                say(failed=f"{type(error).__name__}: {str(error)[:300]}")
+            say(end=True)
+
+
+def _job(job: dict[str, Any], cases_file: str | None, say: Callable[..., None]) -> None:
+    cases = _cases(cases_file)
+    source, module, notes = _loaded(job)
+    for name, subject, found in subjects(source, module):
+        if name in job.get("skip", ()) or (job.get("only") and name not in job["only"]):
+            continue
+        say(start=name, line=found.line if found else None)
+        report = _report(name, subject, found, source, module, cases)
+        report.notes = [*notes, *report.notes]
+        if source is not None:
+            _ignore(report, source, found)
+        say(report=report.to_dict())
 
 
 def _limit_memory(megabytes: int | None) -> None:
