@@ -10,9 +10,10 @@ import torch
 from pullback.check import battery, tree
 from pullback.check.report import Finding, Report, TargetReport
 from pullback.check.target import target
+from pullback.check.watch import watch
 from pullback.errors import GradientMismatchError, UsageError
 
-__all__ = ["Finding", "Report", "TargetReport", "assert_correct", "check", "gradcheck"]
+__all__ = ["Finding", "Report", "TargetReport", "assert_correct", "check", "gradcheck", "watch"]
 
 
 def check(
