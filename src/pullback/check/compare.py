@@ -45,6 +45,7 @@ def wrong(got: torch.Tensor, expected: torch.Tensor, level: str = "exact") -> to
 
 
 def _wide(tensor: torch.Tensor) -> torch.Tensor:
+    tensor = tensor if tensor.layout is torch.strided else tensor.to_dense()
     return tensor.detach().to(torch.complex128 if tensor.is_complex() else torch.float64)
 
 

@@ -21,6 +21,7 @@ class Found:
     line: int
     end: int
     nested: bool = False
+    path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,19 @@ def candidates(module: ast.Module) -> Iterator[Found]:
     functional = _function_classes(classes)
     for node in classes:
         if node.name in functional or _methods(node) >= {"forward", "backward"}:
-            yield Found(node.name, node.lineno, node.end_lineno or node.lineno, id(node) not in top)
+            inside = id(node) not in top
+            yield Found(node.name, node.lineno, node.end_lineno or node.lineno, inside, _around(module, node))
     for node in module.body:
         if isinstance(node, ast.FunctionDef) and any(map(_makes_target, node.decorator_list)):
             yield Found(node.name, node.lineno, node.end_lineno or node.lineno)
+
+
+def _around(module: ast.Module, node: ast.ClassDef) -> tuple[str, ...]:
+    """The names of the classes and functions that a class is defined in."""
+    kinds = (ast.ClassDef, ast.FunctionDef)
+    outer = [n for n in ast.walk(module) if isinstance(n, kinds) and n is not node
+             and n.lineno <= node.lineno and (n.end_lineno or 0) >= (node.end_lineno or 0)]  # fmt: skip
+    return tuple(n.name for n in sorted(outer, key=lambda n: n.lineno))
 
 
 def _function_classes(classes: list[ast.ClassDef]) -> set[str]:

@@ -58,7 +58,7 @@ NAMES: list[tuple[str, Sequence[Any]]] = [  # a parameter's name and what it may
     (r"^(dtype|out_dtype)$", (torch.float32, None)),
     (r"^(device)$", ("cpu", None)),
     (r"^(fn|func|function|f|act\w*|callable|run_function|forward_fn|op|nonlin\w*|g_?fn|closure|loss_fn|criterion|"
-     r"surrogate\w*|spike_\w+)$", (torch.tanh, "module", "tensor")),
+     r"surrogate\w*|spike_\w+|\w*_(fn|func|function))$", (torch.tanh, "module", "tensor")),
     (r"^(module|model|layer|net\w*|block|cell)$", ("module", torch.tanh)),
     (r"^(group|process_group|generator|rng|stream|handle|hook|name|state|comm|cfg|config|args|ctx_?\w*|options?)$",
      (None, "tensor", 1)),

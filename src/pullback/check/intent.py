@@ -60,7 +60,22 @@ def hinted(case: Case) -> bool:
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", case.target.name) + " " + (inspect.getdoc(subject) or "")
     if (subject.__doc__ or "") == (torch.autograd.Function.__doc__ or ""):
         words = case.target.name
-    return bool(HINT.search(words) or HINT.search(case.target.name))
+    return bool(HINT.search(words) or HINT.search(case.target.name) or _source_says(subject))
+
+
+SAYS = re.compile(r"surrogate|super.?spike|straight.?through|heaviside", re.IGNORECASE)
+
+
+def _source_says(subject: object) -> bool:
+    try:
+        return bool(SAYS.search(inspect.getsource(subject)))  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return False
+
+
+def says_surrogate(case: Case) -> bool:
+    """Whether the word is in the code: then even what no rule explains is taken as meant."""
+    return "surrogate" in case.target.notes or _source_says(case.target.subject)
 
 
 ROUNDING = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -72,6 +73,35 @@ def _slice(source: discover.Source, wanted: set[str]) -> types.ModuleType:
             except BaseException as error:  # a definition that cannot be had is left out
                 vars(module).setdefault("__failed__", []).append(f"line {node.lineno}: {error}")
     return module
+
+
+def nested(module: types.ModuleType, source: discover.Source, found: discover.Found) -> Any:
+    """A class defined inside another class or a function, if it can be had without calling anything."""
+    value: Any = module
+    for name in found.path:
+        value = getattr(value, name, None)
+    if value is not None and value is not module and hasattr(value, found.name):
+        return getattr(value, found.name)
+    node = next(n for n in ast.walk(ast.parse(source.text))
+                if isinstance(n, ast.ClassDef) and n.lineno == found.line and n.name == found.name)  # fmt: skip
+    if not _free(node) <= set(vars(module)) | set(vars(builtins)):
+        return None
+    code = compile(ast.Module([node], []), str(source.path), "exec", dont_inherit=True)
+    space: dict[str, Any] = {}
+    try:
+        exec(code, vars(module), space)  # noqa: S102 running their code is what a check does
+    except BaseException:  # it needed more than its names say
+        return None
+    return space.get(found.name)
+
+
+def _free(node: ast.ClassDef) -> set[str]:
+    """The names that a class takes from around it."""
+    read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    own = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    own |= {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
+    own |= {n.name for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    return read - own
 
 
 def _package(path: Path) -> str:

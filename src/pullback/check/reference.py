@@ -26,19 +26,19 @@ class Reference:
     kind: str
     gradients: Callable[[Arguments, Cotangents], list[torch.Tensor | None]]
     level: str = "exact"
-    reason: str = ""
+    followed: Callable[[Arguments, Cotangents], list[torch.Tensor | None]] | None = None
 
 
 def reference(case: Case) -> Reference:
     """The best reference that this target has; the report says which."""
     if case.given_reference is not None:
         return Reference("given", _by_autograd(case, case.given_reference), precision(case))
-    plain = case.target.plain
+    plain, by_autograd = case.target.plain, None
     if plain is not None:
         by_autograd = _by_autograd(case, lambda *args: plain(context.Context((True,) * len(args)), *args))
         if _agrees_with_differences(case, by_autograd):
             return Reference("autograd", by_autograd, precision(case))
-    return Reference("finite-differences", _by_differences(case), "differences")
+    return Reference("finite-differences", _by_differences(case), "differences", by_autograd)
 
 
 def precision(case: Case) -> str:

@@ -52,7 +52,10 @@ def _job(job: dict[str, Any], cases_file: str | None, say: Callable[..., None]) 
         if name in job.get("skip", ()) or (job.get("only") and name not in job["only"]):
             continue
         say(start=name, line=found.line if found else None)
-        report = _report(name, subject, found, source, module, cases)
+        try:
+            report = _report(name, subject, found, source, module, cases)
+        except Exception as error:  # an oversight of the checker loses one target, not the file
+            report = _unchecked(name, found, source, f"the check failed: {type(error).__name__}: {str(error)[:200]}")
         report.notes = [*notes, *report.notes]
         if source is not None:
             _ignore(report, source, found)
@@ -89,7 +92,7 @@ def subjects(source: discover.Source | None, module: types.ModuleType) -> Iterat
                 yield name, value, None
         return
     for found in source.candidates:
-        value = None if found.nested else getattr(module, found.name, None)
+        value = load.nested(module, source, found) if found.nested else getattr(module, found.name, None)
         if value is None or is_subject(value):
             yield found.name, value, found
 
@@ -112,7 +115,7 @@ def _report(
     cases: dict[str, Any],
 ) -> TargetReport:
     if subject is None:
-        why = "it is defined inside a function or a class" if found and found.nested else "it could not be loaded"
+        why = "it is defined inside a function whose names it needs" if found and found.nested else "it could not be loaded"
         failed = "; ".join(vars(module).get("__failed__", [])[:2])
         return _unchecked(name, found, source, f"{why}{': ' + failed if failed and not (found and found.nested) else ''}")
     alone = source is None or len([f for f in source.candidates if not f.nested]) == 1

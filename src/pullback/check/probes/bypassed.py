@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 
 import torch
@@ -36,7 +37,7 @@ def _modules(case: Case) -> list[torch.nn.Module]:
     if case.target.function is None and case.target.kind in ("module", "callable"):
 
         def hook(module: torch.nn.Module, *_: object) -> None:
-            if callable(getattr(type(module), "backward", None)):
+            if _carries_backward(type(module)):
                 met.setdefault(type(module), module)
 
         handle = torch.nn.modules.module.register_module_forward_pre_hook(hook)
@@ -45,7 +46,12 @@ def _modules(case: Case) -> list[torch.nn.Module]:
         finally:
             handle.remove()
     if isinstance(case.target.subject, torch.nn.Module):
-        hook_target = case.target.subject
-        if callable(getattr(type(hook_target), "backward", None)):
-            met.setdefault(type(hook_target), hook_target)
+        if _carries_backward(type(case.target.subject)):
+            met.setdefault(type(case.target.subject), case.target.subject)
     return list(met.values())
+
+
+def _carries_backward(cls: type) -> bool:
+    """Whether a module has a method that looks like a gradient: ``backward(self, grad_output)``."""
+    method = inspect.getattr_static(cls, "backward", None)
+    return inspect.isfunction(method) and "loss" not in (names := inspect.signature(method).parameters) and len(names) >= 2

@@ -20,6 +20,7 @@ def probe(case: Case) -> Iterator[Finding]:
                 "rng-not-saved", f"the gradient of {name!r} depends on random numbers drawn in backward",
                 cause="backward draws new random numbers instead of those that forward used",
                 fix="save what forward drew with ctx.save_for_backward, or its generator state", argument=name,
+                level=None if case.is_random else "warning",  # noise that only backward has may be meant
             )  # fmt: skip
             return
 

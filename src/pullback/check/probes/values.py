@@ -131,8 +131,30 @@ def _is_intended_elsewhere(case: Case, truth: Reference, taken: list[Sample], le
         return True
     if intent.hinted(case) and intent.differs_where_flat(taken, leaf, truth.level):
         return True
+    if _follows_inner_functions(case, truth, taken, leaf):
+        return True
     trouble = repair.Trouble(case, truth, leaf, taken, [s for s in taken if bad(s, leaf, truth.level)])
-    return bool(flat) and next(repair.causes(trouble), None) is None
+    return (bool(flat) or intent.says_surrogate(case)) and not _structural(trouble)
+
+
+STRUCTURAL = ("missing-grad-output", "param-grad-averaged", "swapped-gradients", "second-output-grad-dropped")
+
+
+def _structural(trouble: repair.Trouble) -> bool:
+    """Whether a wrong gradient has a cause that no surrogate excuses."""
+    found = next(repair.causes(trouble), None)
+    return found is not None and found.name in STRUCTURAL
+
+
+def _follows_inner_functions(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> bool:
+    """Whether the gradient is what autograd makes of forward, with the surrogates of Functions that forward calls."""
+    if truth.kind != "finite-differences" or truth.followed is None:
+        return False
+    try:
+        return all(compare.same(s.got[leaf], truth.followed(s.arguments, repair._filled(s, s.incoming))[leaf],
+                                "single") for s in taken)  # fmt: skip
+    except Exception:
+        return False
 
 
 def _straight_through(case: Case, taken: list[Sample], leaf: int, level: str) -> bool:
