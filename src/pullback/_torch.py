@@ -31,21 +31,27 @@ __all__ = [
     "TorchDispatchMode",
     "TorchFunctionMode",
     "VmapInfo",
+    "allow_in_graph",
     "autocast_enabled",
     "bare_apply",
+    "below_autograd",
     "compiling",
     "custom_function_call",
     "dispatch_modes",
     "dual_level",
     "forward_ad",
     "function_modes",
+    "functorch_enabled",
     "grad_enabled",
     "has_tangent",
+    "hint",
     "in_transform",
     "is_transformed",
     "jit_tracing",
+    "lower_levels",
     "nonstrict_trace",
     "outside_all_stacks",
+    "outside_modes",
     "pre_dispatch_modes",
     "proxy_tracing",
     "pytree",
@@ -61,6 +67,7 @@ dispatch_modes = torch._C._len_torch_dispatch_stack
 autocast_enabled = torch._C._is_any_autocast_enabled
 function_modes = torch._C._is_torch_function_mode_enabled
 is_transformed = torch._C._functorch.is_functorch_wrapped_tensor
+below_autograd = torch._C._AutoDispatchBelowAutograd
 unwrap_dead = torch._C._functorch.unwrap_if_dead
 jit_tracing = torch._C._get_tracing_state
 pre_dispatch_modes = torch._ops._len_torch_dispatch_stack_pre_dispatch
@@ -89,10 +96,20 @@ def has_tangent(tensors: Sequence[torch.Tensor]) -> bool:
     if forward_ad._current_level < 0 and not tracing_graph():
         return False
     return any(
-        torch._VF._unpack_dual(t, level=0)[1] is not None  # type: ignore[attr-defined]
+        torch._VF._unpack_dual(t, level=0)[1] is not None
         for t in tensors
         if t.is_floating_point() or t.is_complex()
     )
+
+
+@contextmanager
+def lower_levels() -> Iterator[Callable[[Any], Any]]:
+    """Inside of a ``jvp``, where PyTorch switches forward mode off: on again for the levels below.
+
+    Gives a function that takes this level's tangent from a tensor; without it, jvp of jvp is silently zero.
+    """
+    with forward_ad._set_fwd_grad_enabled(True):
+        yield lambda t: t if t is None else torch._VF._unpack_dual(t, level=0)[0]  # type: ignore[attr-defined]
 
 
 @functools.cache
@@ -114,11 +131,50 @@ def outside_all_stacks() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def outside_modes() -> Iterator[None]:
+    """Run outside of dispatch modes and torch functions, but inside the transforms."""
+    with torch._C.DisableTorchFunction(), _disable_current_modes():
+        yield
+
+
+@contextmanager
+def functorch_enabled() -> Iterator[None]:
+    """Let torch.func transforms start inside a kernel: a tracing mode around it has excluded their dispatch keys."""
+    excluded = torch._C._dispatch_tls_local_exclude_set()
+    for name in _FUNCTORCH_KEYS:
+        excluded = excluded - torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, name))
+    with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded):
+        yield
+
+
+_FUNCTORCH_KEYS = (
+    "FuncTorchDynamicLayerFrontMode",
+    "FuncTorchDynamicLayerBackMode",
+    "FuncTorchBatched",
+    "FuncTorchVmapMode",
+    "FuncTorchBatchedDecomposition",
+    "FuncTorchGradWrapper",
+)
+
+
+def hint(size: int | torch.SymInt) -> int:
+    """A size as a number: what a symbolic one has been seen to be."""
+    return int(size) if isinstance(size, int) else size.node.hint
+
+
+def allow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """As `nonstrict_trace`, for functions of tensors and plain data only."""
+    import torch._dynamo
+
+    return torch._dynamo.allow_in_graph(fn)  # type: ignore[no-any-return]
+
+
 def nonstrict_trace(fn: Callable[..., Any]) -> Callable[..., Any]:
     """``fn`` as one node of Dynamo's graph; AOTAutograd then traces through it."""
     import torch._dynamo
 
-    return torch._dynamo.nonstrict_trace(fn)  # type: ignore[no-any-return]
+    return torch._dynamo.nonstrict_trace(fn)
 
 
 def when_dynamo_loads(action: Callable[[], None]) -> None:

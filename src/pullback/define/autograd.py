@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -21,7 +21,9 @@ from pullback._torch import (
     custom_function_call,
     in_transform,
     is_transformed,
+    lower_levels,
     tracing_graph,
+    unwrap_dead,
 )
 from pullback.define import forward_mode
 from pullback.define.call import Call, Residuals, add, filled
@@ -53,6 +55,8 @@ class General(AutogradFunction):
     @staticmethod
     def forward(call: Call, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The flat outputs, then what is kept."""
+        if call.operator is not None:
+            return tuple(call.operator(call, tensors))
         before = versions(tensors)
         if call.function.inplace is not None:
             return _inplace(call, tensors)
@@ -81,7 +85,7 @@ class General(AutogradFunction):
     def backward(ctx: Any, *cotangents: Any) -> tuple[Any, ...]:
         """The gradients of the arguments: the rules', and for second derivatives what kept values add."""
         call: Call = ctx.call
-        res = Residuals.cut(call, ctx.saved_tensors)
+        res = Residuals.cut(call, [t if t is None else unwrap_dead(t) for t in ctx.saved_tensors])
         mask = ctx.needs_input_grad[1:]
         n = len(call.out.owners)
         total: list[Any] = [None] * len(mask)
@@ -96,8 +100,9 @@ class General(AutogradFunction):
     def jvp(ctx: Any, _: Any, *tangents: Any) -> tuple[Any, ...]:
         """The tangents of outputs and kept values."""
         call: Call = ctx.call
-        with autocast_as(call.autocast):
-            return forward_mode.tangents(call, Residuals.cut(call, ctx.saved_tensors), tangents, ctx.output_like)
+        with autocast_as(call.autocast), lower_levels() as primal:
+            res = Residuals.cut(call, [primal(t) for t in ctx.saved_tensors])
+            return forward_mode.tangents(call, res, [primal(t) for t in tangents], ctx.output_like)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, call: Call, *tensors: torch.Tensor) -> tuple[Any, Any]:

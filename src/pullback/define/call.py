@@ -58,6 +58,7 @@ class Call:
         self.like = [like(t) for t in self.tensors]
         self.autocast: list[Any] = []  # the autocast state of forward, which rules run under
         self.rng: RandomState | None = None  # the state before a forward that used random numbers
+        self.operator: Any = None  # what records the call, where forward is to be recorded instead of run
         self.ready: Any = None  # a result that the fast way already has; forward is never run twice
 
     @classmethod
@@ -65,11 +66,22 @@ class Call:
         cls, function: Function[..., Any], args: Split, likes: Sequence[Like], out: Split, kept: Split
     ) -> Call:
         """A call that has run already, for its rules alone."""
-        call = cls.__new__(cls)
-        call.function, call.args, call.like, call.out, call.kept = function, args, list(likes), out, kept
+        call = cls.bare(function, args, likes)
+        call.out, call.kept = out, kept
         call.kept_owners, call.aliases = kept.owners, [None] * len(kept.owners)
-        call.tensors, call.autocast, call.rng, call.ready = [], [], None, None
         return call
+
+    @classmethod
+    def bare(cls, function: Function[..., Any], args: Split, likes: Sequence[Like]) -> Call:
+        """A call without its tensors, which come with forward."""
+        call = cls(function, [None] * len(function.params))
+        call.args, call.like = args, list(likes)
+        return call
+
+    def learn(self, other: Call) -> None:
+        """Take over what a run of ``other``, the same call, has shown about its results."""
+        for name in ("out", "kept", "aliases", "kept_owners", "kept_smooth"):
+            setattr(self, name, getattr(other, name))
 
     # ---- forward
 
@@ -164,7 +176,7 @@ class Call:
     # ---- the derivative of kept values, for second derivatives
 
     def kept_gradients(self, mask: Sequence[bool], res: Residuals, cotangents: Flat) -> list[torch.Tensor | None]:
-        """What the cotangents of kept values give to the arguments: by their own rules, else by running forward again."""
+        """What the cotangents of kept values give to the arguments: by their own rules, else by a rerun of forward."""
         total: list[torch.Tensor | None] = [None] * len(mask)
         for name in self.kept.names:
             mine = [g if owner == name else None for g, owner in zip(cotangents, self.kept_owners, strict=True)]

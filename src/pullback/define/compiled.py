@@ -4,27 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakValueDictionary
 
-from pullback._torch import nonstrict_trace, when_dynamo_loads
+import torch
+
+from pullback._torch import allow_in_graph, nonstrict_trace, when_dynamo_loads
 from pullback.define.captures import Capture, captures, reader
-from pullback.define.function import Function
+from pullback.define.function import FUNCTIONS, Function
 from pullback.define.stacks import general
 from pullback.errors import StackError
 
-FUNCTIONS: WeakValueDictionary[str, Function[..., Any]] = WeakValueDictionary()
-
 
 def graph(token: str, reads: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
-    """The result of a call, traced into the graph; ``reads`` are what its code reads from outside, so that it is guarded.
+    """The result of a call, traced into the graph; ``reads`` are what its code reads from outside, to be guarded.
 
     Replaced by its registered form as soon as Dynamo is loaded: Dynamo finds it here when it traces a Function.
     """
     return general(FUNCTIONS[token], values)
 
 
+def exported(token: str, reads: tuple[Any, ...], *values: Any) -> Any:
+    """The same for strict export, which cannot hold containers."""
+    return general(FUNCTIONS[token], values)
+
+
+def call(token: str, outside: Outside, values: tuple[Any, ...]) -> Any:
+    """What a Function does while Dynamo traces it."""
+    if torch.compiler.is_exporting():
+        return exported(token, read(outside), *values)
+    return graph(token, read(outside), values)
+
+
 def _register() -> None:
     globals()["graph"] = nonstrict_trace(graph)
+    globals()["exported"] = allow_in_graph(exported)
 
 
 when_dynamo_loads(_register)

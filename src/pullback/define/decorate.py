@@ -82,7 +82,6 @@ def function_from(fn: Callable[..., Any], **options: Any) -> Any:
     for name in METHODS:
         setattr(face, name, getattr(made, name))
     made.face = face
-    compiled.FUNCTIONS[made.token] = made
     return face
 
 
@@ -90,16 +89,16 @@ def _face(made: Function[..., Any]) -> types.FunctionType:
     """A function with the forward's signature that picks the form for each call."""
     p = prefix(made)
     values = "".join(f"{n}, " for n in made.params)
-    graph = f"{p}compiled.graph({p}token, {p}compiled.read({p}outside), ({values}))"
+    graph = f"{p}compiled_call({p}token, {p}outside, ({values}))"
     if made.inplace:
         fresh = "".join(f"{n}.clone(), " if n == made.inplace else f"{n}, " for n in made.params)
-        graph = f"{made.inplace}.copy_({p}compiled.graph({p}token, {p}compiled.read({p}outside), ({fresh})))"
+        graph = f"{made.inplace}.copy_({p}compiled_call({p}token, {p}outside, ({fresh})))"
     name = made.name if made.name.isidentifier() else f"{p}unnamed"
     lines = [
         f"def {name}({made.arguments.header(p + 'default_')}):",
         f" if {p}compiling(): return {graph}",
-        f" if {p}transform() or {p}dual._current_level >= 0 or {p}modes() or {p}autocast()"
-        f" or {p}function_modes() and {p}pre_dispatch() or {p}jit():",
+        f" if {p}transform() or {p}dual._current_level >= 0 or {p}modes() or {p}autocast() or {p}jit() or \\",
+        f"   {p}function_modes() and {p}pre_dispatch():",
         f"  return {p}general({p}function, ({values}))",
         f" {p}types = ({''.join(f'{n}.__class__, ' for n in made.params)})",
         f" {p}way = {p}get({p}types)",
@@ -107,13 +106,13 @@ def _face(made: Function[..., Any]) -> types.FunctionType:
         f" return {p}way({', '.join(made.params)})",
     ]
     names = {
-        "compiled": compiled, "token": made.token, "outside": compiled.Outside(made), "compiling": compiling,
+        "compiled_call": compiled.call, "token": made.token, "outside": compiled.Outside(made), "compiling": compiling,
         "transform": in_transform, "dual": forward_ad, "modes": dispatch_modes, "autocast": autocast_enabled,
         "function_modes": function_modes, "pre_dispatch": pre_dispatch_modes, "jit": jit_tracing,
         "general": general, "function": made, "get": made.entries.get, "entry": entry,
     }  # fmt: skip
-    space = {p + k: v for k, v in names.items()} | made.arguments.defaults(p + "default_")
-    return compile_source(made, lines, space)[name]  # type: ignore[no-any-return]
+    names |= made.arguments.defaults("default_")
+    return compile_source(made, p, lines, names)[name]  # type: ignore[no-any-return]
 
 
 def _check_forward(fn: Any) -> None:

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from pullback._torch import bare_apply
+from pullback._torch import bare_apply, grad_enabled
 from pullback.define import first_check, source
 from pullback.define.autograd import check_captured
 from pullback.define.call import Call, Residuals, add, filled
-from pullback.define.captures import captures
+from pullback.define.captures import captures, is_plain
 from pullback.define.derivative import flat_outputs
 from pullback.define.fit import Like, like
 from pullback.define.function import Function
@@ -43,6 +43,7 @@ class Shape:
     plain: tuple[str, ...]  # the other arguments
     out: Split
     kept: tuple[str, ...]
+    opaque: bool  # whether an argument is of a type that may hide a tensor
     hidden: tuple[str, ...]  # those of the kept that are outputs, too: a second derivative goes through them
     objects: tuple[str, ...]  # those of the kept that are no tensors
 
@@ -123,6 +124,7 @@ def shape_of(call: Call) -> Shape | None:
     return Shape(
         tensors=tensors,
         plain=tuple(n for n in call.args.names if n not in tensors),
+        opaque=any(not is_plain(x) for n in call.args.names for x in call.args.rest(n)),
         out=call.out,
         kept=call.kept.names,
         hidden=tuple(n for n, smooth in zip(call.kept_owners, call.kept_smooth, strict=True) if smooth),
@@ -145,7 +147,8 @@ def _way_in(function: Function[..., Any], shape: Shape) -> Entry:
 
     def odd(result: Any) -> Any:
         """The result of a call that can ask for no gradient, when it is not a plain tensor."""
-        check_captured(function, flat_outputs(result)[1])
+        if grad_enabled():
+            check_captured(function, flat_outputs(result)[1])
         return getattr(result, "out", result) if type(result).__name__ == "Kept" else result
 
     return source.way_in(function, shape, get=classes.get, missing=missing, other=other, odd=odd, OtherWay=OtherWay)
@@ -159,7 +162,7 @@ def _write_class(function: Function[..., Any], shape: Shape, needed: tuple[str, 
         """The general backward: for second derivatives, which come through kept values or are recorded."""
         return _again(function, shape, needed, (ctx, saved, cotangents, of_kept))
 
-    watched = any(not c.plain for c in captures([function.fn]))
+    watched = bool(captures([function.fn])) or shape.opaque
     return source.autograd_class(
         function, shape, needed, watched=watched, again=again, OtherWay=OtherWay, RandomState=RandomState
     )
@@ -184,7 +187,7 @@ def _again(
     mask = [n in needed for n in shape.tensors]
     total: list[Any] = [None] * len(mask)
     if any(g is not None for g in cotangents):
-        likes = [Like(*l) for l in getattr(ctx, source.OUTPUTS, ())]
+        likes = [Like(*fields) for fields in getattr(ctx, source.OUTPUTS, ())]
         total = call.gradients(mask, res, filled(cotangents, likes) if likes else cotangents)
     if any(g is not None for g in of_kept):
         hidden = iter(of_kept)

@@ -77,7 +77,7 @@ def _transposed(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) 
         return tuple(r for r in results if r is not None)
 
     start = [torch.zeros(w.shape, dtype=w.dtype, device=w.device) for w, s in zip(likes, smooth, strict=True) if s]
-    results, transpose = torch.func.vjp(pull, *start)
+    results, transpose = torch.func.vjp(pull, *start)[:2]
     require_linear(call)
     if not results:
         return [None] * len(likes)
@@ -92,8 +92,8 @@ def _kept(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) -> lis
         return [None] * len(likes)
     again = call.rerun(call.kept_owners[positions[0]], res, moving, positions)
     # torch.func.jvp cannot nest in a dual level: two vjps make a jvp
-    values, pull = torch.func.vjp(lambda *ts: tuple(again(*ts)), *[res.arguments[i] for i in moving])
-    _, transpose = torch.func.vjp(lambda *gs: pull(tuple(gs)), *[torch.zeros_like(v) for v in values])
+    values, pull = torch.func.vjp(lambda *ts: tuple(again(*ts)), *[res.arguments[i] for i in moving])[:2]
+    transpose = torch.func.vjp(lambda *gs: pull(tuple(gs)), *[torch.zeros_like(v) for v in values])[1]
     found = dict(zip(positions, transpose(tuple(given[i] for i in moving)), strict=True))
     return [found.get(i) for i in range(len(likes))]
 

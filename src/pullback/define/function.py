@@ -6,6 +6,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from pullback import _describe
 from pullback.define import checks
@@ -23,6 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Plan = list[tuple[Rule, Callable[..., Any], tuple[str, ...]]]
 
 _serial = itertools.count()
+FUNCTIONS: WeakValueDictionary[str, Function[..., Any]] = WeakValueDictionary()  # by token, for graphs that name them
 
 
 class Function(Generic[P, R]):
@@ -30,6 +32,19 @@ class Function(Generic[P, R]):
 
     ``@pullback.function`` makes one. At run time the decorated name is an ordinary Python function with these
     methods as attributes, so that it pickles, copies, binds and documents itself as the plain function does.
+
+    Example:
+        >>> import torch, pullback as pb
+        >>> @pb.function
+        ... def scale_gradient(x, factor=0.1):
+        ...     return x.clone()
+        >>> @scale_gradient.grad("x")
+        ... def _(g, factor):
+        ...     return factor * g
+        >>> print(scale_gradient.describe())  # doctest: +ELLIPSIS
+        scale_gradient(x, factor=0.1)  (...)
+        rules
+          x            grad rule (g, factor)  ...
     """
 
     def __init__(self, fn: Callable[P, R], *, inplace: str | None = None, autocast: str = "leave") -> None:
@@ -51,13 +66,15 @@ class Function(Generic[P, R]):
         self.face: Any = self  # the Python function that users hold
         self.entries: dict[Any, Callable[..., Any]] = {}  # by argument types: the fast way in
         checks.options(self)
+        FUNCTIONS[self.token] = self
 
     if TYPE_CHECKING:
         __name__: str
         __wrapped__: Callable[P, R]
         __pullback__: Function[P, R]
 
-        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+            """The forward's result."""
 
     # ---- what a user declares
 

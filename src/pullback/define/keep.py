@@ -44,7 +44,7 @@ def keep(out: T, **named: Any) -> T:
         >>> @pb.function
         ... def relu(x):
         ...     positive = x > 0
-        ...     return pb.keep(x * positive, positive=positive)
+        ...     return pb.keep(x.clamp(min=0), positive=positive)
         >>> @relu.grad("x")
         ... def _(g, positive):
         ...     return g * positive

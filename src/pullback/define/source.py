@@ -25,23 +25,24 @@ if TYPE_CHECKING:
     from pullback.define.eager import Shape
 
 LIKE, HYPER, OUTPUTS = "_like_", "_value_", "_outputs"  # attributes of ctx; no name of the user's follows `ctx._`
+BUILTINS = (tuple, len, isinstance, RuntimeError, KeyError, Exception)
 _serial = itertools.count()
 
 
 def prefix(function: Function[..., Any], *more: str) -> str:
     """A beginning that no name of the user's has."""
     start = "_"
-    while any(name.startswith(start) for name in (*function.params, *more)):
+    while any(name.startswith(start) for name in (function.name, *function.params, *more)):
         start += "_"
     return start
 
 
-def compiled(function: Function[..., Any], lines: Iterable[str], names: dict[str, Any]) -> dict[str, Any]:
-    """The namespace after running generated code."""
+def compiled(function: Function[..., Any], p: str, lines: Iterable[str], names: dict[str, Any]) -> dict[str, Any]:
+    """The namespace after running generated code, in which ``names`` and some built-ins have the prefix ``p``."""
     text = "\n".join(lines) + "\n"
     file = f"<pullback {function.name} {next(_serial)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    space = {MARK: True, **names}
+    space = {MARK: True, **{p + k: v for k, v in names.items()}, **{p + b.__name__: b for b in BUILTINS}}
     exec(compile(text, file, "exec"), space)
     return space
 
@@ -49,7 +50,8 @@ def compiled(function: Function[..., Any], lines: Iterable[str], names: dict[str
 def way_in(function: Function[..., Any], shape: Shape, **helpers: Any) -> Callable[..., Any]:
     """The function that picks the class for the arguments that need a gradient, or none."""
     p = prefix(function)
-    bits = " | ".join(f"{n}.requires_grad << {i}" if i else f"{n}.requires_grad" for i, n in enumerate(shape.tensors))
+    _, nondiff = function.opted_out()
+    bits = " | ".join(f"{n}.requires_grad << {i}" for i, n in enumerate(shape.tensors) if n not in nondiff) or "0"
     values = ", ".join(function.params)
     lines = [
         f"def {p}enter({values}):",
@@ -60,19 +62,21 @@ def way_in(function: Function[..., Any], shape: Shape, **helpers: Any) -> Callab
         f"  except {p}OtherWay as {p}way:",
         f"   {p}found = {p}way",
         f"  return {p}other({p}found, {values})",
-        f" {p}r = {p}forward({_passing(function)})",
+        *_versions(p, shape.tensors),
+        f" {p}r = {p}forward({_passing(function, _detached(nondiff & {*shape.tensors}))})",
+        *_unchanged(p, shape.tensors, f"{p}changed_input({p}function)"),
         *([f" if {p}r.__class__ is {p}Kept: {p}r = {p}r.out"] if shape.kept else []),
         f" if {p}r.__class__ is not {p}Tensor:" if shape.single else _not_a_tuple(p, shape),
         f"  return {p}odd({p}r)",
-        f" if {_any_requires_grad(p, shape)}:",
+        f" if {_any_requires_grad(p, shape)} and {p}grad_enabled():",
         f"  raise {p}captured({p}function)",
         f" return {p}r",
     ]
     names = {
         "grad_enabled": grad_enabled, "forward": function.fn, "Tensor": torch.Tensor, "captured": captured,
-        "function": function, "Kept": Kept, **helpers,
+        "function": function, "Kept": Kept, "changed_input": changed_input, **helpers,
     }  # fmt: skip
-    return compiled(function, lines, {p + k: v for k, v in names.items()})[f"{p}enter"]  # type: ignore[no-any-return]
+    return compiled(function, p, lines, names)[f"{p}enter"]  # type: ignore[no-any-return]
 
 
 def autograd_class(
@@ -87,7 +91,7 @@ def autograd_class(
         **helpers, **writer.rules,
     }  # fmt: skip
     p = writer.p
-    space = compiled(function, (*writer.forward(), *writer.backward()), {p + k: v for k, v in names.items()})
+    space = compiled(function, p, (*writer.forward(), *writer.backward()), names)
     methods = {n: staticmethod(space[f"{p}{n}"]) for n in ("forward_", "backward_")}
     body = {"forward": methods["forward_"], "backward": methods["backward_"], "__module__": function.fn.__module__}
     return type(function.name, (AutogradFunction,), body)
@@ -100,8 +104,29 @@ def outputs_of(shape: Shape, out: Any) -> Sequence[Any]:
     return [out] if shape.single else list(out)
 
 
+def _tuple(names: Iterable[str]) -> str:
+    return f"({''.join(name + ', ' for name in names)})"
+
+
+def _detached(names: Iterable[str]) -> Callable[[str], str]:
+    return lambda name: f"{name}.detach()" if name in names else name
+
+
+def _versions(p: str, names: Sequence[str]) -> list[str]:
+    """Note the versions of tensors; those made in inference mode have none."""
+    return [
+        " try: " + "; ".join(f"{p}v{i} = {n}._version" for i, n in enumerate(names)),
+        f" except {p}RuntimeError: {p}v0 = None",
+    ]
+
+
+def _unchanged(p: str, names: Sequence[str], error: str) -> list[str]:
+    changed = " or ".join(f"{n}._version != {p}v{i}" for i, n in enumerate(names))
+    return [f" if {p}v0 is not None and ({changed}): raise {error}"]
+
+
 def _not_a_tuple(p: str, shape: Shape) -> str:
-    return f" if {p}r.__class__ is not tuple or len({p}r) != {shape.outputs}:"
+    return f" if {p}r.__class__ is not {p}tuple or {p}len({p}r) != {shape.outputs}:"
 
 
 def _any_requires_grad(p: str, shape: Shape) -> str:
@@ -148,12 +173,10 @@ class _Writer:
         p, tensors = self.p, self.shape.tensors
         return [
             f"def {p}forward_({p}ctx, {', '.join(self.function.params)}):",
-            " try: " + "; ".join(f"{p}v{i} = {n}._version" for i, n in enumerate(tensors)),
-            f" except RuntimeError: {p}v0 = None",  # inference tensors have no version
+            *_versions(p, tensors),
             *self._run(),
             *self._unpack(),
-            f" if {p}v0 is not None and ({' or '.join(f'{n}._version != {p}v{i}' for i, n in enumerate(tensors))}):",
-            f"  raise {p}changed_input({p}function)",
+            *_unchanged(p, tensors, f"{p}changed_input({p}function)"),
             *self._alias(),
             *self._keep(),
             f" return {', '.join((*self.outs, *self.shape.hidden))}{'' if self._one else ','}",
@@ -169,8 +192,7 @@ class _Writer:
         tensors = self.shape.tensors
         lines = [f" {p}state = {p}RandomState(({', '.join(tensors)},))"] if random else []
         if self.watched:
-            detached = _passing(function, lambda n: f"{n}.detach()" if n in tensors else n)
-            lines += [f" with {p}enable_grad(): {p}r = {p}forward({detached})"]
+            lines += [f" with {p}enable_grad(): {p}r = {p}forward({_passing(function, _detached(tensors))})"]
         else:
             lines += [f" {p}r = {p}forward({_passing(function)})"]
         return lines + ([f" if {p}state.moved(): raise {p}OtherWay({p}r, {p}state)"] if random else [])
@@ -182,28 +204,30 @@ class _Writer:
             lines += [
                 f" if {p}r.__class__ is not {p}Kept: raise {p}OtherWay({p}all)",
                 f" {p}k = {p}r.named; {p}r = {p}r.out",
-                f" if len({p}k) != {len(shape.kept)}: raise {p}OtherWay({p}all)",
+                f" if {p}len({p}k) != {len(shape.kept)}: raise {p}OtherWay({p}all)",
                 " try: " + "; ".join(f"{n} = {p}k[{n!r}]" for n in shape.kept),
-                f" except KeyError: raise {p}OtherWay({p}all) from None",
+                f" except {p}KeyError: raise {p}OtherWay({p}all) from None",
             ]
         if shape.single:
             lines += [" out = " + f"{p}r"]
         else:
-            lines += [f" if {p}r.__class__ is not tuple or len({p}r) != {shape.outputs}: raise {p}OtherWay({p}all)"]
-            lines += [f" {', '.join(self.outs)}, = {p}r"]
-        kinds = [
-            f"{n}.__class__ is not {p}Tensor" for n in (*self.outs, *(k for k in shape.kept if k not in shape.objects))
-        ]
-        kinds += [f"isinstance({n}, {p}Tensor)" for n in shape.objects]
-        kinds += [f"not {n}.is_floating_point() and not {n}.is_complex()" for n in shape.hidden]
-        kinds += [f"{n}.is_floating_point()" for n in shape.kept if n not in (*shape.hidden, *shape.objects)]
-        kinds += [
-            f"{h} is {n}" for i, h in enumerate(shape.hidden) for n in (*shape.tensors, *self.outs, *shape.hidden[:i])
-        ]
-        lines += [f" if {' or '.join(kinds)}: raise {p}OtherWay({p}all)"]
+            lines += [_not_a_tuple(p, shape), f"  raise {p}OtherWay({p}all)", f" {', '.join(self.outs)}, = {p}r"]
+        lines += [f" if {' or '.join(self._misfits())}: raise {p}OtherWay({p}all)"]
         if self.watched:
             lines += [f" if {' or '.join(f'{n}.requires_grad' for n in self.outs)}: raise {p}captured({p}function)"]
         return lines
+
+    def _misfits(self) -> list[str]:
+        """Conditions under which a result is not what the class was written for."""
+        p, shape = self.p, self.shape
+        tensors = [k for k in shape.kept if k not in shape.objects]
+        misfits = [f"{n}.__class__ is not {p}Tensor" for n in (*self.outs, *tensors)]
+        misfits += [f"{p}isinstance({n}, {p}Tensor)" for n in shape.objects]
+        misfits += [f"not {n}.is_floating_point() and not {n}.is_complex()" for n in shape.hidden]
+        misfits += [f"{n}.is_floating_point() or {n}.is_complex()" for n in tensors if n not in shape.hidden]
+        for i, hidden in enumerate(shape.hidden):
+            misfits += [f"{hidden} is {n}" for n in (*shape.tensors, *self.outs, *shape.hidden[:i])]
+        return misfits
 
     def _alias(self) -> list[str]:
         """No output is an input, and none comes twice."""
@@ -235,7 +259,7 @@ class _Writer:
             f"def {p}backward_({p}ctx, {', '.join((*gs, *hidden))}):",
             *([f" {''.join(n + ', ' for n in self.saved)}= {p}ctx.saved_tensors"] if self.saved else []),
             f" if {' or '.join((f'{p}grad_enabled()', *(f'{h} is not None' for h in hidden)))}:",
-            f"  return {p}again({p}ctx, {self._everything()}, ({''.join(g + ', ' for g in gs)}), ({''.join(h + ', ' for h in hidden)}))",
+            f"  return {p}again({p}ctx, {self._everything()}, {_tuple(gs)}, {_tuple(hidden)})",
             *self._cotangent(gs),
             *[line for i in range(len(self.plan)) for line in self._rule(i)],
             f" return {', '.join(self._results())}",
@@ -268,13 +292,12 @@ class _Writer:
         residuals = [n for w in rule.wants for n in (self.outs if w == "out" else [w]) if n in self.saved]
         guarded = [*[f"{p}g{j}" for j in range(self.shape.outputs)], *dict.fromkeys(residuals)]
         lines = [
-            f" {'; '.join(f'{p}v{j} = {n}._version' for j, n in enumerate(guarded))}",
+            *_versions(p, guarded),
             f" try: {p}r = {p}call{i}({p}g, {', '.join(self._value(w) for w in rule.wants)})",
-            f" except Exception as {p}e:",
+            f" except {p}Exception as {p}e:",
             f"  {p}noted({p}e, {p}function, {p}rule{i})",
             "  raise",
-            f" if {' or '.join(f'{n}._version != {p}v{j}' for j, n in enumerate(guarded))}:",
-            f"  raise {p}changed({p}function, {p}rule{i})",
+            *_unchanged(p, guarded, f"{p}changed({p}function, {p}rule{i})"),
         ]
         if len(args) == 1:
             return [*lines, *self._fit(i, args[0], f"{p}r")]
@@ -291,17 +314,16 @@ class _Writer:
 
     def _fit(self, i: int, arg: str, result: str) -> list[str]:
         p = self.p
-        shape, dtype, device = (
-            (f"{arg}.shape", f"{arg}.dtype", f"{arg}.device") if arg in self.saved else (f"{p}s", f"{p}t", f"{p}d")
-        )
-        refit = f"{p}x_{arg} = {p}fit({p}who{i}_{arg}, {p}x_{arg}, {p}Like({shape}, {dtype}, {device}))"
+        known, x = arg in self.saved, f"{p}x_{arg}"
+        like = [f"{arg}.{field}" if known else f"{p}{field}" for field in Like._fields]
+        refit = f"{x} = {p}fit({p}who{i}_{arg}, {x}, {p}Like({', '.join(like)}))"
         return [
-            f" {p}x_{arg} = {result}",
-            *([] if arg in self.saved else [f" {p}s, {p}t, {p}d = {p}ctx.{LIKE}{arg}"]),
-            f" if {p}x_{arg}.__class__ is not {p}Tensor or {p}x_{arg}.dtype is not {dtype} or {p}x_{arg}.device != {device}: {refit}",
-            f" elif {p}x_{arg}.shape != {shape}:",
-            f"  try: {p}x_{arg} = {p}x_{arg}.sum_to_size({shape})",
-            f"  except RuntimeError: {refit}",
+            f" {x} = {result}",
+            *([] if known else [f" {', '.join(like)} = {p}ctx.{LIKE}{arg}"]),
+            f" if {x}.__class__ is not {p}Tensor or {x}.dtype is not {like[1]} or {x}.device != {like[2]}: {refit}",
+            f" elif {x}.shape != {like[0]}:",
+            f"  try: {x} = {x}.sum_to_size({like[0]})",
+            f"  except {p}RuntimeError: {refit}",
         ]
 
     def _results(self) -> list[str]:

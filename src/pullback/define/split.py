@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -29,6 +29,17 @@ class Split:
         owners = [name for name, value in values.items() if value is TENSOR]
         return cls(tuple(values), [None] * len(values), [[value] for value in values.values()], owners)
 
+    @classmethod
+    def of_rows(cls, rows: Iterable[tuple[str, Any, list[Any]]]) -> Split:
+        """The structure that `rows` gave."""
+        names, specs, leaves = zip(*rows, strict=True)
+        owners = [name for name, row in zip(names, leaves) for leaf in row if leaf is TENSOR]
+        return cls(names, list(specs), list(leaves), owners)
+
+    def rows(self) -> Iterator[tuple[str, Any, list[Any]]]:
+        """Each name with its pytree spec (``None`` for a tensor or scalar) and its leaves."""
+        yield from zip(self.names, self._specs, self._leaves)
+
     def join(self, tensors: Iterable[Any]) -> dict[str, Any]:
         """The named values with ``tensors`` in the places of the original ones."""
         supply = iter(tensors)
@@ -39,7 +50,7 @@ class Split:
         return values
 
     def parts(self, name: str, value: Any) -> list[Any] | None:
-        """What ``value``, which has the structure of ``name``, holds in the places of tensors; ``None`` if it has not."""
+        """What ``value`` holds in the places of the tensors of ``name``; ``None`` if its structure differs."""
         index = self.names.index(name)
         spec, leaves = self._specs[index], self._leaves[index]
         if value is None:

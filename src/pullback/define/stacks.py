@@ -14,6 +14,7 @@ from pullback._torch import (
     in_transform,
     unwrap_dead,
 )
+from pullback.define import recording
 from pullback.define.autograd import (
     apply,
     autocast_state,
@@ -22,8 +23,9 @@ from pullback.define.autograd import (
 )
 from pullback.define.call import Call
 from pullback.define.function import Function
+from pullback.define.recorded import emit
 from pullback.define.running import versions
-from pullback.errors import CapturedTensorError
+from pullback.errors import CapturedTensorError, StackError
 
 
 def general(function: Function[..., Any], values: Sequence[Any], ready: Any = None) -> Any:
@@ -50,25 +52,39 @@ def finish(function: Function[..., Any], call: Call, ready: Any = None) -> Any:
 
 
 def _run(function: Function[..., Any], call: Call) -> Sequence[torch.Tensor]:
+    recorded = recording.active()
+    if recorded and function.inplace is not None:
+        raise _no_inplace(function)
     if in_transform():
+        call.operator = emit if recorded else None
         return apply(call, call.tensors)
     tensors = [unwrap_dead(t) for t in call.tensors]
-    if (grad_enabled() and any(t.requires_grad for t in tensors)) or has_tangent(tensors):
-        for owner, t in zip(call.args.owners, tensors, strict=True):
-            if t.requires_grad:
-                function.rule(owner)  # raises if nothing says what its gradient is
-        return apply(call, tensors)
-    return _plain(function, call, tensors)
+    owners = [owner for owner, t in zip(call.args.owners, tensors, strict=True) if t.requires_grad]
+    rules = [function.rule(owner) for owner in owners] if grad_enabled() else []  # each is asked: one may be missing
+    if any(rules) or has_tangent(tensors):
+        return emit(call, tensors) if recorded else apply(call, tensors)
+    return emit(call, tensors) if recorded else _plain(function, call, tensors)
 
 
 def _plain(function: Function[..., Any], call: Call, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
     """Nothing can ask for a gradient: nothing is kept and no node is made."""
     before = versions(tensors)
-    results = call.forward(tensors)
+    _, nondiff = function.opted_out()
+    results = call.forward([t.detach() if o in nondiff else t for t, o in zip(tensors, call.args.owners, strict=True)])
     if function.inplace is None and versions(tensors) != before:
         raise changed_input(function)
-    check_captured(function, results)
+    if grad_enabled():
+        check_captured(function, results)
     return results
+
+
+def _no_inplace(function: Function[..., Any]) -> StackError:
+    return StackError(
+        function.name,
+        "a recorded graph (make_fx, export) holds functions without side effects",
+        f"a Function that changes {function.inplace!r} in place",
+        "use the out-of-place form there",
+    )
 
 
 def _cast(function: Function[..., Any], call: Call) -> Any:

@@ -24,8 +24,7 @@ class BatchedCall(Call):
     def forward(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """The forward over the batch; the batch dimension of every result is the first."""
         result = self._map(lambda *ts: tuple(self.base.forward(ts)), self.in_dims, tensors)
-        for name in ("out", "kept", "aliases", "kept_owners", "kept_smooth"):
-            setattr(self, name, getattr(self.base, name))
+        self.learn(self.base)
         return tuple(result)
 
     def gradients(self, mask: Sequence[bool], res: Residuals, cotangents: Flat) -> list[torch.Tensor | None]:
