@@ -1,4 +1,4 @@
-"""A rule that is not the derivative shows which stack uses it: every one in this table must give the rule's gradient."""
+"""A rule that is not the derivative shows which stack uses it: all in this table must give the rule's gradient."""
 
 from __future__ import annotations
 
