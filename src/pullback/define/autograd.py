@@ -43,7 +43,9 @@ def apply(call: Call, tensors: Tensors) -> Tensors:
     if in_transform():
         call.transformed = True
         return custom_function_call(general(call.function), call, *tensors)  # type: ignore[no-any-return]
-    return bare_apply(general(call.function))(call, *tensors)  # type: ignore[no-any-return]
+    results: Tensors = bare_apply(general(call.function))(call, *tensors)
+    call.forget(call.needed([t.requires_grad for t in tensors]))
+    return results
 
 
 def general(function: Function[..., Any]) -> type[AutogradFunction]:
@@ -84,7 +86,6 @@ class General(AutogradFunction):
         ctx.save_for_backward(*[t if w else None for t, w in zip(everything, call.wanted(needed))])
         ctx.save_for_forward(*[t if w else None for t, w in zip(everything, forward_mode.wanted(call, output))])
         ctx.output_like = [like(t) for t in output]
-        call.forget(needed)
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> tuple[Any, ...]:
