@@ -8,17 +8,14 @@ from __future__ import annotations
 import argparse
 import gc
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
-sys.path.insert(0, str(Path(__file__).parent))
 import implementations as im
+import torch
 
 PAGE = Path(__file__).parents[1] / "docs/performance.md"
 START, END = "<!-- call cost: written by benchmarks/call_cost.py -->", "<!-- end of call cost -->"
