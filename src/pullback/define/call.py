@@ -24,7 +24,7 @@ from pullback.define.keep import Kept, run_forward
 from pullback.define.rng import RandomState
 from pullback.define.rule import Rule
 from pullback.define.split import Split, split
-from pullback.errors import DoubleBackwardError, ForwardResultError, RuleResultError
+from pullback.errors import DoubleBackwardError, ForwardResultError, PullbackError, RuleResultError
 
 Flat = Sequence[torch.Tensor | None]
 
@@ -117,7 +117,12 @@ class Call:
 
     def _run(self, tensors: Sequence[torch.Tensor]) -> Any:
         args, keywords = self.function.arguments.call(self.args.join(tensors))
-        return run_forward(self.function.fn, args, keywords)
+        try:
+            return run_forward(self.function.fn, args, keywords)
+        except Exception as error:
+            if not isinstance(error, PullbackError):
+                error.add_note(f"while running the forward of {self.function.name} ({self.function.where})")
+            raise
 
     def result(self, outputs: Iterable[Any]) -> Any:
         """The output's structure with ``outputs`` in it."""
@@ -237,7 +242,9 @@ class Call:
             self.function.name,
             f"a second derivative needs the derivative of the kept value {name!r}",
             got,
-            f'attach @{self.function.name}.grad(…, of="{name}"), or {do}',
+            "save its inputs with save_for_backward instead of intermediates"
+            if self.function.code
+            else f'attach @{self.function.name}.grad(…, of="{name}"), or {do}',
         )
 
     def note_random(self, state: RandomState) -> None:

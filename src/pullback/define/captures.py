@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from pullback.define.rule import nested_code
+from pullback.errors import CapturedTensorError
 
 SCALARS = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size)
 FIXED = (types.ModuleType, type, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
@@ -95,6 +96,24 @@ def python_functions(thing: Any) -> list[types.FunctionType]:
     if function is not None:
         return [f for source in function.sources() for f in python_functions(source)]
     return [thing] if isinstance(thing, types.FunctionType) and not _from_library(thing) else []
+
+
+def refuse_trainable(found: Iterable[Capture], who: str) -> None:
+    """Raise if anything captured needs a gradient, which it would silently not get."""
+    for capture in found:
+        if _trainable(capture.value):
+            raise CapturedTensorError(
+                who,
+                "everything that needs a gradient must be an argument",
+                f"{capture}, a {type(capture.value).__name__} that requires one, read from outside",
+                f"make {capture.path[-1]} an argument",
+            )
+
+
+def _trainable(value: Any) -> bool:
+    if isinstance(value, torch.nn.Module):
+        return any(p.requires_grad for p in value.parameters())
+    return isinstance(value, torch.Tensor) and value.requires_grad
 
 
 def reader(captured: list[Capture]) -> Callable[[], tuple[Any, ...]]:

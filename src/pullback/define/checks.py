@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from pullback import _describe
-from pullback.define.captures import reachable, refers_to
+from pullback.define.captures import captures, reachable, refers_to, refuse_trainable
+from pullback.define.derivative import Derived
 from pullback.define.keep import keep
-from pullback.define.rule import Rule, defaulted, never_reads
+from pullback.define.rule import Rule, defaulted, never_reads, returns_nothing
 from pullback.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ def wants(function: Function[..., Any], rule: Rule, ran: bool = False) -> None:
             who,
             f"there is nothing called {_describe.names(unknown)}",
             f"names that exist: {_describe.names(sorted(known))}",
-            "name an argument, 'out', or what the forward keeps with pb.keep(out, name=value)",
+            "name an argument, 'out', or what the forward keeps with pb.keep(out, name=value); "
+            "with several outputs the cotangent is one tuple",
         )
     if rule.of is not None and (rule.of in (*function.params, "out") or (ran and rule.of not in known)):
         got = f"of={rule.of!r}; kept: {_describe.names(function.kept or ())}"
@@ -117,6 +119,20 @@ def cotangent(function: Function[..., Any], rule: Rule, constant: bool) -> None:
             f"a first parameter called {first!r}, which is also {'the output' if first == 'out' else 'an argument'}",
             f"put the cotangent first: def _(g, {first}, …)",
         )
+    if returns_nothing(rule.fn) and not constant:
+        raise DefinitionError(
+            who,
+            "must return the gradient",
+            "a rule that always returns None",
+            f"put return before the result; for no gradient say {function.name}.nondiff(…)",
+        )
+    if rule.fn.__qualname__ == function.fn.__qualname__ and rule.fn.__module__ == function.fn.__module__:
+        raise DefinitionError(
+            who,
+            "a rule needs a name of its own: it would replace the Function",
+            f"a rule called {rule.fn.__name__!r}, like the Function",
+            "call it _: nobody calls a rule by name",
+        )
     shadowed = [n for n in defaulted(rule) if n in (*function.params, "out")]
     if shadowed:
         raise DefinitionError(
@@ -132,6 +148,12 @@ def cotangent(function: Function[..., Any], rule: Rule, constant: bool) -> None:
             "a rule that never reads it",
             f"multiply by {first!r}; for no gradient say {function.name}.nondiff(…); if it is meant, constant=True",
         )
+
+
+def captured(function: Function[..., Any], rule: Rule) -> None:
+    """A borrowed derivative learns through arguments only."""
+    if isinstance(rule, Derived) and rule.smooth:
+        refuse_trainable(captures([rule.fn]), rule.who(function.name))
 
 
 def smooth(function: Function[..., Any], args: tuple[str, ...], other: Callable[..., Any]) -> DefinitionError:

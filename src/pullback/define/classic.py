@@ -132,6 +132,8 @@ def from_autograd(cls: type[torch.autograd.Function], *, inplace: str | None = N
     starred = next((n for n, p in signature.parameters.items() if p.kind is p.VAR_POSITIONAL), None)
     where = _describe.place(cls.backward)
     once = getattr(cls.backward, "__wrapped__", None) is not None
+    made.__pullback__.code = tuple(getattr(cls, n) for n in ("forward", "setup_context", "backward"))
+    made.__pullback__.where = _describe.place(cls.forward)
     rule = ClassicRule(_reads_all, args, (state,), where, cls=cls, starred=starred, opaque=once)
     made.__pullback__.attach(rule)
     if cls.jvp is not BASE.jvp:

@@ -13,7 +13,6 @@ from pullback.define.function import FUNCTIONS, Function
 from pullback.define.stacks import general
 from pullback.errors import StackError
 
-
 NOTHING = "<pullback: None>"
 
 

@@ -141,7 +141,9 @@ def _check_forward(fn: Any) -> None:
             f"{fn.__qualname__} ({where})",
             "a Function stands outside of classes",
             "@pb.function in a class body",
-            f"define @pb.function def {name}(x, …) beside the class, and in the class call it:\\n"
+            f"define it beside the class and call it there, with the parameters as arguments:\n"
+            f"         @pb.function\n"
+            f"         def {name}_function(x, weight): ...\n"
             f"         def {name}(self, x): return {name}_function(x, self.weight)",
         )
 

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from pullback._torch import grad_enabled, in_transform
+from pullback.define.captures import captures, refuse_trainable
 from pullback.define.keep import run_forward, without_kept
 from pullback.define.rule import Rule
 from pullback.define.split import Split, split
@@ -29,6 +30,7 @@ class Derived(Rule):
     """
 
     smooth: bool = False
+    name: str = ""
 
     def bind(self, needed: Sequence[str]) -> tuple[Callable[..., Any], tuple[str, ...]]:
         """The vector-Jacobian product of ``fn`` with respect to the needed arguments only."""
@@ -38,7 +40,10 @@ class Derived(Rule):
     def _pull(self, needed: tuple[str, ...], g: Any, *values: Any) -> Any:
         named = dict(zip(self.wants, values, strict=True))
         inner, tensors = split(needed, [named[n] for n in needed])
-        gradients = vjp(lambda *ts: self.fn(**{**named, **inner.join(ts)}), tensors, g, f"derivative of {self.where}")
+        who = f"{self.name}, derivative of {'a smooth function' if self.smooth else 'the forward'} ({self.where})"
+        if self.smooth:
+            refuse_trainable(captures([self.fn]), who)
+        gradients = vjp(lambda *ts: self.fn(**{**named, **inner.join(ts)}), tensors, g, who)
         results = inner.join(gradients)
         return results[needed[0]] if len(needed) == 1 else tuple(results[n] for n in needed)
 

@@ -14,14 +14,19 @@ from pullback.define.call import Call, Residuals
 from pullback.define.derivative import Derived, differentiable, vjp
 from pullback.define.function import Function
 from pullback.define.rule import Rule
-from pullback.errors import GradientMismatchError, MissingRuleError
+from pullback.errors import GradientMismatchError, MissingRuleError, UsageError
 
 VARIABLE = "PULLBACK_CHECK"
+VALUES = ("", "0", "first")
 
 
 def wanted(function: Function[..., Any]) -> bool:
     """Whether this call is the one to check; true once per Function, and only if the variable is set."""
-    if function.compared or os.environ.get(VARIABLE) != "first":
+    value = os.environ.get(VARIABLE, "")
+    if value not in VALUES:
+        required = f"the environment variable {VARIABLE} is 'first', or not set"
+        raise UsageError(VARIABLE, required, repr(value), f"unset it, or set {VARIABLE}=first")
+    if function.compared or value != "first":
         return False
     function.compared = True
     return True

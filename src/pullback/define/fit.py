@@ -53,7 +53,9 @@ def fit(who: Callable[[], str], result: Any, wanted: Like) -> torch.Tensor | Non
 
 def _problem(result: Any, wanted: Like) -> tuple[str, str, str] | None:
     if not isinstance(result, torch.Tensor):
-        return f"must return a tensor like {wanted}, or None for zero", _describe.value(result), "return a tensor"
+        several = isinstance(result, (tuple, list))
+        do = 'return one tensor; a rule for several arguments is @f.grad("x", "y")' if several else "return a tensor"
+        return f"must return a tensor like {wanted}, or None for zero", _describe.value(result), do
     got = _describe.tensor(result)
     if not (result.is_floating_point() or result.is_complex()):
         return (

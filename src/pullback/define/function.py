@@ -55,6 +55,7 @@ class Function(Generic[P, R]):
         self.params = self.arguments.names
         self.token = f"{fn.__module__}:{fn.__qualname__}#{next(_serial)}"
         self.kept: tuple[str, ...] | None = None  # the names that the forward keeps, known after its first call
+        self.code: tuple[Callable[..., Any], ...] = ()  # the author's functions, where fn only calls them
         self.compared = False  # whether the rules have been compared with the forward's derivative
         self.linear: bool | None = None  # whether the rules are linear in the cotangent, once it is known
         self._rules: dict[tuple[str, str | None], Rule] = {}
@@ -194,7 +195,7 @@ class Function(Generic[P, R]):
         unknown = [a for a in args if a not in wants] or [w for w in wants if w not in self.params]
         if unknown:
             raise checks.smooth(self, args, smooth)
-        self.attach(Derived(smooth, args, wants, _describe.place(smooth), smooth=True), constant=True)
+        self.attach(Derived(smooth, args, wants, _describe.place(smooth), smooth=True, name=self.name), constant=True)
         return self.face  # type: ignore[no-any-return]
 
     def describe(self, *args: P.args, **kwargs: P.kwargs) -> Description:
@@ -249,6 +250,9 @@ class Function(Generic[P, R]):
 
     def sources(self) -> Iterator[Callable[..., Any]]:
         """Every function of the user's that belongs to this Function."""
+        if self.code:
+            yield from self.code
+            return
         yield self.fn
         for rule in dict.fromkeys((*self._rules.values(), *self._jvps.values())):
             yield rule.fn
@@ -277,9 +281,10 @@ class Function(Generic[P, R]):
     def attach(self, rule: Rule, constant: bool = False) -> None:
         """Take a rule, after checking it."""
         checks.free(self, "grad", rule.args, rule.of)
-        checks.wants(self, rule)
         if type(rule) is Rule:
             checks.cotangent(self, rule, constant)
+        checks.wants(self, rule)
+        checks.captured(self, rule)
         self._rules.update({(arg, rule.of): rule for arg in rule.args})
         self._changed()
 
@@ -304,7 +309,7 @@ class Function(Generic[P, R]):
                 f'attach @{self.name}.grad("{self.inplace}")',
             )
         if self._own_rule is None:
-            self._own_rule = Derived(self.by_name, self.params, self.params, self.where)
+            self._own_rule = Derived(self.by_name, self.params, self.params, self.where, name=self.name)
         return self._own_rule
 
     def by_name(self, **values: Any) -> Any:

@@ -113,6 +113,9 @@ def _rules(function: Function[..., Any]) -> Iterator[str]:
         yield f"{', '.join(rule.args):12} {_kind(rule)}({', '.join(('g', *rule.wants))})  {rule.where}"
     yield from (f"{name:12} derived from the forward" for name in sorted(derived))
     yield from (f"{name:12} not differentiable" for name in sorted(nondiff))
+    if function.all_rules():
+        bare = [n for n in function.params if not _has_rule(function, n)]
+        yield from (f"{name:12} no rule: a tensor that requires a gradient is an error" for name in bare)
     if not function.all_rules() and not derived:
         yield f"{'all':12} derived from the forward; its inputs are kept and it runs again in backward"
 
@@ -125,10 +128,9 @@ def _kind(rule: Rule) -> str:
 
 
 def _needed(call: Call) -> tuple[str, ...]:
-    wanting = [t.requires_grad for t in call.tensors]
-    if not any(wanting):
-        wanting = [differentiable(t) and _has_rule(call.function, a) for t, a in zip(call.tensors, call.args.owners)]
-    return call.needed(wanting)
+    possible = [differentiable(t) and _has_rule(call.function, a) for t, a in zip(call.tensors, call.args.owners)]
+    wanting = [p and t.requires_grad for p, t in zip(possible, call.tensors)]
+    return call.needed(wanting if any(wanting) else possible)
 
 
 def _has_rule(function: Function[..., Any], arg: str) -> bool:
@@ -145,5 +147,6 @@ def _kept(call: Call, tensors: list[torch.Tensor], needed: tuple[str, ...]) -> I
         if wanted:
             source = "argument" if i < a else "output" if i < a + o else "kept"
             rules = tuple(n for rule, _, args in call.function.plan(needed) if owner in rule.wants for n in args)
+            rules = rules or needed  # kept under another name, which a rule names
             size = tensor.numel() * tensor.element_size()
             yield KeptTensor(owner, source, tuple(tensor.shape), tensor.dtype, size, rules)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import inspect
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType
@@ -90,6 +91,20 @@ def never_reads(fn: Callable[..., Any], name: str) -> bool:
         for instruction in dis.get_instructions(nested)
         if "LOAD_" in instruction.opname
     )
+
+
+def returns_nothing(fn: Callable[..., Any]) -> bool:
+    """Whether ``fn`` provably returns ``None`` whatever happens: a forgotten ``return``."""
+    code = getattr(fn, "__code__", None)
+    if not isinstance(code, CodeType) or code.co_flags & inspect.CO_GENERATOR:
+        return False
+    steps = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "NOP")]
+    returned = [
+        step.argval if step.opname == "RETURN_CONST" else before.argval if before.opname == "LOAD_CONST" else before
+        for before, step in itertools.pairwise(steps)
+        if step.opname in ("RETURN_VALUE", "RETURN_CONST")
+    ]
+    return bool(returned) and all(value is None for value in returned)
 
 
 def nested_code(code: CodeType) -> Iterator[CodeType]:

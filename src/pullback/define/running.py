@@ -62,7 +62,13 @@ def count(function: Any, rule: Rule, args: tuple[str, ...], result: Any) -> tupl
 
 
 def noted(error: BaseException, function: Any, rule: Rule) -> None:
-    """Say in the traceback whose rule was running."""
+    """Say in the traceback whose rule was running.
+
+    Raises:
+        MutationError: If the error is PyTorch's about writing into an expanded tensor: a cotangent, changed in place.
+    """
+    if isinstance(error, RuntimeError) and "single memory location" in str(error):
+        raise changed(function, rule) from error
     if not isinstance(error, PullbackError):
         error.add_note(f"while running {rule.who(function.name)}")
 
