@@ -206,3 +206,27 @@ class _AfterDynamo(MetaPathFinder):
 
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
+
+
+def symbolic_numbers(given: dict[str, float]) -> tuple[dict[str, Any], Callable[[], list[str]]]:
+    """Numbers that tracing records instead of reading, and what was decided by them so far."""
+    if not given:
+        return {}, list  # importing Dynamo takes seconds
+    from torch._dynamo.source import ConstantSource
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+
+    environment, names = ShapeEnv(), {}
+
+    def number(name: str, value: float) -> Any:
+        source = ConstantSource(name)
+        symbol = environment.create_unspecified_symbol(value, source=source, dynamic_dim=DimDynamic.DYNAMIC)
+        names[str(symbol)] = name
+        return environment.create_symfloatnode(symbol, hint=value, source=source)
+
+    def guards() -> list[str]:
+        texts = [str(guard.expr) for guard in environment.guards]
+        for symbol, name in names.items():
+            texts = [text.replace(symbol, name) for text in texts]
+        return texts
+
+    return {name: number(name, value) for name, value in given.items()}, guards

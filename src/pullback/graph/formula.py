@@ -92,6 +92,7 @@ _LANDMARKS = (
     *(sp.Rational(*fraction) for fraction in _FRACTIONS),
     *(1 / sp.pi, 180 / sp.pi, sp.E),
 )
+_ROUNDING = 4e-16
 _KNOWN = {float(c): c for c in _LANDMARKS}
 
 
@@ -103,5 +104,5 @@ def exact(number: float) -> Term:
     """
     if isinstance(number, int) or not math.isfinite(number):
         return sp.sympify(number)
-    known = _KNOWN.get(abs(number))
+    known = next((c for value, c in _KNOWN.items() if abs(abs(number) - value) <= _ROUNDING * value), None)
     return sp.Rational(repr(number)) if known is None else known if number > 0 else -known
