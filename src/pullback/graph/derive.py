@@ -9,7 +9,8 @@ import sympy as sp
 from pullback.graph.branches import gather, guard
 from pullback.graph.formula import COTANGENT, OUT, Formula, symbol
 from pullback.graph.functions import Term, nonzero, where
-from pullback.graph.stable import powers_of, stable
+from pullback.graph.printer import fades
+from pullback.graph.stable import everywhere, powers_of, stable
 
 
 def gradients(formula: Formula, names: Iterable[str] | None = None) -> dict[str, Term]:
@@ -29,9 +30,26 @@ def gradients(formula: Formula, names: Iterable[str] | None = None) -> dict[str,
 
 
 def _gradient(formula: Formula, out: Term, x: Term) -> Term:
-    partial = simplest(stable(differentiate(out, x)))
+    partial = everywhere(simplest(stable(differentiate(out, x))), spread)
     grad = gather(COTANGENT * gather(partial, formula.is_tensor), formula.is_tensor)
-    return guard(with_output(grad, formula, out), formula.is_tensor)
+    reused = with_output(grad, formula, out) if out == formula.out else grad  # as written, the output may overflow
+    return guard(reused, formula.is_tensor)
+
+
+def spread(node: Term) -> Term:
+    """A polynomial beside a factor that fades is multiplied term by term: alone it may be infinite.
+
+    >>> x = sp.Symbol("x", real=True)
+    >>> spread(sp.exp(-x) * (1 + x**2))
+    x**2*exp(-x) + exp(-x)
+    """
+    if not node.is_Mul or not any(map(fades, node.args)):
+        return node
+    for factor in node.args:
+        if factor.is_Add and not fades(factor) and any(t.has(sp.Pow) and t.is_polynomial() for t in factor.args):
+            fading = sp.Mul(*filter(fades, node.args))
+            return node / (fading * factor) * sp.Add(*(fading * t for t in factor.args))
+    return node
 
 
 def differentiate(term: Term, x: Term) -> Term:
@@ -107,7 +125,8 @@ def with_output(grad: Term, formula: Formula, out: Term) -> Term:
     """Write a gradient with the output where that saves work, and either a tensor or a function."""
     if not out.args or "out" in {p.name for p in formula.parameters}:
         return grad
-    reused = grad.subs(out, OUT) if out.is_Pow else grad.xreplace({out: OUT, -out: -OUT, 1 / out: 1 / OUT})
+    algebraic = out.is_Pow and abs(out.exp) in (1, sp.Rational(1, 2))
+    reused = grad.subs(out, OUT) if algebraic else grad.xreplace({out: OUT, -out: -OUT, 1 / out: 1 / OUT})
     if out.is_Mul and reused == grad:
         reused = _factored(grad, out)
     before, after = (sum(map(formula.is_tensor, t.free_symbols)) for t in (grad, reused))

@@ -235,6 +235,8 @@ def _masks(value: Any) -> set[str]:
     """The names that are used as conditions."""
     if not isinstance(value, sp.Basic):
         return set()
-    conditions = [w.args[0] for w in value.atoms(where)] + [value] * isinstance(value, sp.logic.boolalg.Boolean)
+    conditions = [w.args[0] for w in value.atoms(where)] + [value] * (
+        isinstance(value, sp.logic.boolalg.Boolean) and not value.is_Symbol
+    )
     junctions = [c for cond in conditions for c in (cond, *cond.atoms(sp.And, sp.Or, sp.Not))]
     return {a.name for c in junctions for a in (c, *(() if c.is_Relational else c.args)) if a.is_Symbol}

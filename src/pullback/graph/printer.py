@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import sympy as sp
 
 from pullback.graph.formula import COTANGENT, OUT, Formula
-from pullback.graph.functions import Term, absolute, clamp, where
+from pullback.graph.functions import Term, absolute, clamp, sigmoid, where
 from pullback.graph.ops import BY_CLASS
 from pullback.graph.stable import powers_of
 
@@ -34,6 +34,8 @@ class Printer:
     def __init__(self, formula: Formula, names: Mapping[Term, str] | None = None) -> None:
         self.is_tensor = formula.is_tensor
         self.order = {p.symbol: at for at, p in enumerate(formula.parameters)}
+        self.fading: set[Term] = set()
+        self.out_fades = any(map(fades, sp.Mul.make_args(formula.out)))
         self.names = {COTANGENT: "g", OUT: "out", **(names or {})}
 
     def __call__(self, term: Term) -> str:
@@ -111,7 +113,24 @@ class Printer:
                 (below if _below(power) else above).append(base ** (-power if _below(power) else power))
         root = [] if under_root == 1 else [f"math.sqrt({self(under_root)})"]
         above, below = _ratios(above, below)
-        return sorted(above, key=self.rank), sorted(below, key=self.rank), root
+        return self.fading_first(sorted(above, key=self.rank)), sorted(below, key=self.rank), root
+
+    def fading_first(self, factors: list[Term]) -> list[Term]:
+        """Powers one factor at a time, behind what fades: ``x**2`` may be infinite where ``exp(-x)`` is zero."""
+        powers = [f for f in factors if _whole_power(f) and f.exp <= _MULTIPLIED]
+        if not (powers or (factors[:1] and factors[0].is_number)) or not any(map(self.fades, factors)):
+            return factors
+        singles = [part for f in factors for part in ([f.base] * f.exp if f in powers else [f])]
+        return sorted(singles, key=lambda f: 0 if self.rank(f)[0] <= 1 else 1 if self.fades(f) else 2)
+
+    def note(self, name: Term, value: Term) -> None:
+        """Remember what is known of a part that got a name."""
+        for form in (lambda v: v, lambda v: 1 - v, lambda v: 1 - v**2):
+            self.fading |= {form(name)} if fades(form(value)) else set()
+
+    def fades(self, factor: Term) -> bool:
+        """Whether a factor goes to zero faster than powers grow."""
+        return factor in self.fading or (factor == OUT and self.out_fades) or fades(factor)
 
     def rank(self, term: Term) -> tuple[int, int, str]:
         """Numbers first, then the cotangent, parameters in their order, named parts, functions and sums."""
@@ -184,6 +203,18 @@ _SYMPY_ONLY = {
     sp.polygamma: "torch.polygamma",
     sp.sec: "1 / torch.cos",
 }
+
+
+def fades(factor: Term) -> bool:
+    """Whether an expression goes to zero faster than powers grow, in some direction."""
+    if factor.is_Add and len(factor.args) == 2 and factor.args[0] == 1:
+        rest = -factor.args[1]
+        return rest.func is sigmoid or (rest.is_Pow and rest.exp == 2 and rest.base.func is sp.tanh)
+    return factor.func in (sp.exp, sigmoid)
+
+
+_MULTIPLIED = 3
+"""The highest power that is written as a product."""
 
 
 def _below(power: Term) -> bool:

@@ -86,6 +86,7 @@ def share(results: Sequence[Term], formula: Formula, namer: Namer, printer: Prin
         new = term.func(*map(visit, term.args)) if term.args else term
         if term in worth:
             names[term] = namer(term if term in formula.named else new)
+            printer.note(names[term], term)
             shared.append((names[term], new))
             return names[term]
         return new
@@ -107,8 +108,9 @@ def _worth_naming(term: Term, formula: Formula) -> bool:
         return False
     if isinstance(term, sp.Mul):
         return sum(formula.is_tensor(a) for a in term.args) > 1
-    if isinstance(term, sp.Add) and term.args[0].is_number:
-        return len(term.args) > 2 or not ((-term.args[1]).is_Symbol or term.args[1].is_Symbol)
+    if isinstance(term, sp.Add) and term.args[0].is_number and len(term.args) == 2:
+        rest = term.args[1]
+        return not any(part.is_Symbol or isinstance(part, sp.Function) for part in (rest, -rest))
     if isinstance(term, sp.Pow):
         return not term.exp.could_extract_minus_sign() and not (term.base.is_Symbol and term.exp.is_Integer)
     return True
@@ -126,6 +128,7 @@ def _shortened(block: Block, formula: Formula, namer: Namer, printer: Printer, r
             part = min(parts, key=lambda a: (_kind(a), -len(printer(a)), printer(a)))
             fitted = fit(part)
             name = namer(fitted)
+            printer.note(name, part)
             lines.append((name, fitted))
             term = term.xreplace({part: name})
         return term
