@@ -70,6 +70,17 @@ def test_reads_a_function_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert '@bump.grad("x")\ndef _(g, x, width, out):\n    return -2 * g * out * x / width**2\n' in out
 
 
+def test_traces_a_function_that_calls_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gate = "import torch\n\ndef gate(x):\n    return torch.sigmoid(x)\n\n"
+    text = gate + "def swish(x, b: float = 1.0):\n    return x * gate(b * x)\n"
+    (tmp_path / "a.py").write_text(text)
+    assert main([f"{tmp_path}/a.py:swish", "--to", "autograd"]) == 0
+    space: dict[str, type[torch.autograd.Function]] = {}
+    exec(capsys.readouterr().out, space)
+    x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(space["Swish"].apply, (x, 0.7))
+
+
 @pytest.mark.parametrize(
     ("text", "place", "said"),
     [

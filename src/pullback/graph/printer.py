@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import sympy as sp
 
 from pullback.graph.formula import COTANGENT, OUT, Formula
 from pullback.graph.functions import Term, absolute, clamp, sigmoid, where
 from pullback.graph.ops import BY_CLASS
+from pullback.graph.reductions import (
+    Along,
+    Amax,
+    Amin,
+    LogSoftmax,
+    LogSumExp,
+    Softmax,
+    count,
+    shaped_as,
+    spread,
+    summed_to,
+)
 from pullback.graph.stable import powers_of
 
 _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = 3, 4, 5, 6, 7
@@ -115,7 +128,7 @@ class Printer:
         above, below = _ratios(above, below)
         return self.fading_first(sorted(above, key=self.rank)), sorted(below, key=self.rank), root
 
-    def fading_first(self, factors: list[Term]) -> list[Term]:
+    def fading_first(self, factors: list[Any]) -> list[Any]:
         """Powers one factor at a time, behind what fades: ``x**2`` may be infinite where ``exp(-x)`` is zero."""
         powers = [f for f in factors if _whole_power(f) and f.exp <= _MULTIPLIED]
         if not (powers or (factors[:1] and factors[0].is_number)) or not any(map(self.fades, factors)):
@@ -125,8 +138,8 @@ class Printer:
 
     def note(self, name: Term, value: Term) -> None:
         """Remember what is known of a part that got a name."""
-        for form in (lambda v: v, lambda v: 1 - v, lambda v: 1 - v**2):
-            self.fading |= {form(name)} if fades(form(value)) else set()
+        pairs = ((name, value), (1 - name, 1 - value), (1 - name**2, 1 - value**2))
+        self.fading |= {written for written, meant in pairs if fades(meant)}
 
     def fades(self, factor: Term) -> bool:
         """Whether a factor goes to zero faster than powers grow."""
@@ -168,6 +181,8 @@ class Printer:
         """A function application."""
         if term.func is where:
             return self.choice(term)
+        if term.func in _SHAPES or isinstance(term, Along):
+            return self.along(term)
         if term.func is clamp:
             bounds = [f"{k}={self(v)}" for k, v in zip(("min", "max"), term.args[1:], strict=True) if not v.is_infinite]
             return f"torch.clamp({', '.join([self(term.args[0]), *bounds])})"
@@ -179,6 +194,49 @@ class Printer:
         if "{}" in spelling:
             return spelling.format(*(self.at(a, _ATOM) for a in term.args))
         return f"{spelling}({', '.join(map(self, term.args))})"
+
+    def along(self, term: Term) -> str:
+        """An operation along dimensions, or one that only moves them."""
+        if not isinstance(term, Along):
+            return _SHAPES[term.func](self, *term.args)
+        operand, dims, kept = term.args
+        same_shape = term.func in (Softmax, LogSoftmax)
+        options = [f"dim={_dims(dims)}"] if dims.args else []
+        options += ["keepdim=True"] if kept == 1 and dims.args and not same_shape else []
+        if term.func in (LogSumExp, Amax, Amin) and not dims.args:
+            return f"{term.python}({self(operand)}, dim=tuple(range({self.sample(operand)}.ndim)))"
+        return f"{term.python}({', '.join([self(operand), *options])})"
+
+    def sample(self, operand: Term) -> str:
+        """Something of the same shape that costs nothing to compute."""
+        tensors = sorted((s for s in operand.free_symbols if self.is_tensor(s)), key=self.rank)
+        names = ", ".join(map(self, tensors))
+        return names if len(tensors) == 1 else f"torch.broadcast_tensors({names})[0]"
+
+    def counted(self, operand: Term, dims: Term) -> str:
+        """The number of elements along dimensions."""
+        if not dims.args:
+            return f"{self.sample(operand)}.numel()"
+        sizes = [f"{self.sample(operand)}.shape[{d}]" for d in dims.args]
+        return sizes[0] if len(sizes) == 1 else f"({' * '.join(sizes)})"
+
+    def sample_of(self, like: Term) -> str:
+        """The tensor itself, or the result whose shape is meant."""
+        return self.at(like, _ATOM)
+
+    def expanded(self, term: Term, like: Term) -> str:
+        """Broadcast against another; the plain way where nothing else can be larger."""
+        others = {s for s in term.free_symbols if self.is_tensor(s)} - {COTANGENT, OUT}
+        if like.is_Symbol and not others:
+            return f"{self.at(term, _ATOM)}.expand_as({self(like)})"
+        return f"torch.broadcast_tensors({self(term)}, {self(like)})[0]"
+
+    def unsqueezed(self, result: Term, dims: Term) -> str:
+        """A result with its dimensions back, of size one."""
+        text = self.at(result, _ATOM)
+        for dim in sorted(dims.args, key=lambda d: (d < 0, d if d >= 0 else -d)):
+            text += f".unsqueeze({dim})"
+        return text
 
     def choice(self, term: Term) -> str:
         """A ``where`` on tensors, a conditional expression on numbers."""
@@ -197,6 +255,12 @@ class Printer:
         return f"({self(term.doit())})"
 
 
+_SHAPES: dict[Term, Callable[..., str]] = {
+    spread: lambda printer, result, dims, kept: printer.unsqueezed(result, dims),
+    summed_to: lambda printer, term, like: f"{printer.at(term, _ATOM)}.sum_to_size({printer.sample_of(like)}.shape)",
+    shaped_as: lambda printer, term, like: printer.expanded(term, like),
+    count: lambda printer, operand, dims: printer.counted(operand, dims),
+}
 _SYMPY_ONLY = {
     sp.Abs: "torch.abs",
     sp.sign: "torch.sign",
@@ -215,6 +279,10 @@ def fades(factor: Term) -> bool:
 
 _MULTIPLIED = 3
 """The highest power that is written as a product."""
+
+
+def _dims(dims: Term) -> str:
+    return str(dims.args[0]) if len(dims.args) == 1 else str(tuple(int(d) for d in dims.args))
 
 
 def _below(power: Term) -> bool:

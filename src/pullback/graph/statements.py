@@ -14,6 +14,7 @@ from pullback.graph.formula import Formula
 from pullback.graph.functions import Term, where
 from pullback.graph.ops import BY_CLASS
 from pullback.graph.printer import Printer
+from pullback.graph.reductions import SHAPES, Along, Sum, count, shaped_as, spread, summed_to
 
 _RESERVED = {"torch", "math", "pb", "ctx", "g", "out", "inputs", "output", "grad_output", "F"}
 
@@ -52,6 +53,8 @@ def _noun(term: Term) -> str:
         return f"safe_{safe.name}" if safe is not None else "chosen"
     if isinstance(term, sp.logic.boolalg.Boolean):
         return "mask"
+    if isinstance(term, (Along, *SHAPES)):
+        return _SHAPE_NOUNS.get(term.func) or str(term.func.__name__).lower()
     if isinstance(term, sp.Pow):
         return _power_noun(term)
     if isinstance(term, sp.Add):
@@ -60,6 +63,9 @@ def _noun(term: Term) -> str:
         return "ratio" if any(a.is_Pow and a.exp.could_extract_minus_sign() for a in term.args) else "product"
     name = BY_CLASS[term.func].name if term.func in BY_CLASS else "term"
     return f"{name}_{term.args[0].name}" if term.args and term.args[0].is_Symbol else name
+
+
+_SHAPE_NOUNS: dict[Term, str] = {count: "size", spread: "wide", summed_to: "share", shaped_as: "wide", Sum: "total"}
 
 
 def _power_noun(term: Term) -> str:
