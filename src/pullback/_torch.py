@@ -6,7 +6,6 @@ something, this is the file to change.
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.autograd.forward_ad as forward_ad
@@ -36,6 +35,7 @@ __all__ = [
     "bare_apply",
     "below_autograd",
     "compiling",
+    "current_level",
     "custom_function_call",
     "dispatch_modes",
     "dual_level",
@@ -48,6 +48,7 @@ __all__ = [
     "in_transform",
     "is_transformed",
     "jit_tracing",
+    "level_of",
     "lower_levels",
     "nonstrict_trace",
     "outside_all_stacks",
@@ -66,11 +67,18 @@ in_transform = torch._C._are_functorch_transforms_active
 dispatch_modes = torch._C._len_torch_dispatch_stack
 autocast_enabled = torch._C._is_any_autocast_enabled
 function_modes = torch._C._is_torch_function_mode_enabled
+level_of = torch._C._functorch.maybe_get_level  # of a tensor under torch.func; negative if it is in none
 is_transformed = torch._C._functorch.is_functorch_wrapped_tensor
 below_autograd = torch._C._AutoDispatchBelowAutograd
 unwrap_dead = torch._C._functorch.unwrap_if_dead
 jit_tracing = torch._C._get_tracing_state
 pre_dispatch_modes = torch._ops._len_torch_dispatch_stack_pre_dispatch
+
+
+def current_level() -> int:
+    """The innermost active level of torch.func; 0 outside of all."""
+    top = torch._C._functorch.peek_interpreter_stack()
+    return int(top.level()) if top is not None else 0
 
 
 def dual_level() -> int:
@@ -96,9 +104,7 @@ def has_tangent(tensors: Sequence[torch.Tensor]) -> bool:
     if forward_ad._current_level < 0 and not tracing_graph():
         return False
     return any(
-        torch._VF._unpack_dual(t, level=0)[1] is not None
-        for t in tensors
-        if t.is_floating_point() or t.is_complex()
+        torch._VF._unpack_dual(t, level=0)[1] is not None for t in tensors if t.is_floating_point() or t.is_complex()
     )
 
 
@@ -112,7 +118,6 @@ def lower_levels() -> Iterator[Callable[[Any], Any]]:
         yield lambda t: t if t is None else torch._VF._unpack_dual(t, level=0)[0]  # type: ignore[attr-defined]
 
 
-@functools.cache
 def bare_apply(cls: type[AutogradFunction]) -> Callable[..., Any]:
     """``cls.apply`` without its Python wrapper, which binds the signature anew on every call (10 µs)."""
     return super(AutogradFunction, cls).apply  # type: ignore[no-any-return, misc]
@@ -206,6 +211,42 @@ class _AfterDynamo(MetaPathFinder):
 
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
+
+
+# --- check: operators of torch.library, fill of fresh memory
+
+
+class OperatorParts(NamedTuple):
+    """What an operator was made of; None where there is nothing to see."""
+
+    name: str
+    forward: Callable[..., Any] | None
+    backward: Callable[..., Any] | None
+    setup_context: Callable[..., Any] | None
+    has_fake: bool
+
+
+def is_custom_op(thing: Any) -> bool:
+    """Whether ``thing`` is an operator: made by torch.library.custom_op, or an overload found in torch.ops."""
+    kinds = (torch._library.custom_ops.CustomOpDef, torch._ops.OpOverload, torch._ops.OpOverloadPacket)
+    return isinstance(thing, kinds)
+
+
+def custom_op_parts(thing: Any) -> OperatorParts:
+    """The Python functions behind an operator."""
+    if isinstance(thing, torch._ops.OpOverloadPacket):
+        thing = getattr(thing, thing.overloads()[0])
+    if isinstance(thing, torch._ops.OpOverload):
+        known = torch._library.custom_ops.OPDEFS.get(thing._schema.name)
+        if known is None:
+            return OperatorParts(thing._schema.name, None, None, None, True)
+        thing = known
+    return OperatorParts(
+        thing._qualname, thing._init_fn, thing._backward_fn, thing._setup_context_fn, thing._abstract_fn is not None
+    )
+
+
+# --- graph: symbolic numbers
 
 
 def symbolic_numbers(given: dict[str, float]) -> tuple[dict[str, Any], Callable[[], list[str]]]:

@@ -40,8 +40,6 @@ def tangents(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) -> 
     if any(t is not None and not m for t, m in zip(given, by_jvp)):
         rest = [None if m else t for t, m in zip(given, by_jvp)]
         total = add(total, _transposed(call, res, rest, likes[:n]))
-    if call.function.inplace is not None:
-        total = _into_place(call, given, total)
     return (*total, *_kept(call, res, given, likes[n:]))
 
 
@@ -98,11 +96,12 @@ def _kept(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) -> lis
     return [found.get(i) for i in range(len(likes))]
 
 
-def _into_place(call: Call, given: Flat, total: list[Any]) -> list[Any]:
-    """PyTorch wants the tangent of what is changed in place changed in place, too."""
-    mine = call.args.owners.index(call.function.inplace or "")
-    tangent = given[mine]
-    return total if tangent is None or total[0] is None else [tangent.copy_(total[0]), *total[1:]]
+def into_place(call: Call, given: Flat, results: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same tangents: PyTorch wants that of what is changed in place changed in place, too."""
+    tangent = given[call.args.owners.index(call.function.inplace or "")]
+    if tangent is None or results[0] is None:
+        return results
+    return (tangent.copy_(results[0]), *results[1:])
 
 
 def require_linear(call: Call) -> None:

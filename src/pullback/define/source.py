@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ def compiled(function: Function[..., Any], p: str, lines: Iterable[str], names: 
     text = "\n".join(lines) + "\n"
     file = f"<pullback {function.name} {next(_serial)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    weakref.finalize(function, linecache.cache.pop, file, None)
     space = {MARK: True, **{p + k: v for k, v in names.items()}, **{p + b.__name__: b for b in BUILTINS}}
     exec(compile(text, file, "exec"), space)
     return space

@@ -63,6 +63,12 @@ class Split:
             return None
         return [part for part, leaf in zip(found, leaves, strict=True) if leaf is TENSOR]
 
+    def forget(self, wanted: set[str]) -> None:
+        """Let go of what is no tensor in the values whose names are not ``wanted``."""
+        for name, row in zip(self.names, self._leaves):
+            if name not in wanted:
+                row[:] = [leaf if leaf is TENSOR else None for leaf in row]
+
     def is_tensor(self, name: str) -> bool:
         """Whether the value of that name is a tensor itself, not a container."""
         index = self.names.index(name)

@@ -1,0 +1,33 @@
+"""The gradient of a broadcast input is not summed down.
+
+## Finds
+
+A gradient with the shape of the output for an input that was broadcast, in a stack that does not sum it.
+
+## Why it matters
+
+Eager sums it silently; other stacks raise or go on with the wrong shape.
+
+## Example
+
+```python
+return grad_output, grad_output          # bias has fewer dimensions
+```
+
+## Instead
+
+```python
+return grad_output, grad_output.sum_to_size(bias.shape)
+```
+
+## Exceptions
+
+Eager mode alone.
+
+## Fix
+
+Use `.sum_to_size(…)`.
+"""
+
+NAME = "broadcast-not-reduced"
+SEVERITY = "warning"
