@@ -147,7 +147,7 @@ CASES = {
 }
 
 ALONG = {
-    "sum": Case("x.sum()"),
+    "total": Case("x.sum()"),
     "sum_dim": Case("torch.sum(x * y, dim=-1)"),
     "mean": Case("torch.mean(x, dim=0, keepdim=True)"),
     "mean_squared_error": Case("((x - y) ** 2).mean()"),

@@ -10,6 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+import pullback
 from pullback.graph.prove import prove
 
 sigmoid = torch.sigmoid
@@ -109,6 +110,25 @@ def test_wrong_ones_get_the_formula(name: str) -> None:
     (judgement,) = prove(hand_written(forward, backward), *arguments(forward)).values()
     assert (judgement.verdict, judgement.formula) == ("wrong", formula)
     assert judgement.point["theirs"] != judgement.point["right"]
+
+
+def test_rules_of_a_function_are_judged() -> None:
+    @pullback.function
+    def swish(x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        gate = torch.sigmoid(b * x)
+        return pullback.keep(x * gate, gate=gate)
+
+    @swish.grad("x")
+    def _(g: torch.Tensor, x: torch.Tensor, b: torch.Tensor, gate: torch.Tensor) -> torch.Tensor:
+        return g * gate * (1 + b * x * (1 - gate))
+
+    @swish.grad("b")
+    def _(g: torch.Tensor, x: torch.Tensor, gate: torch.Tensor) -> torch.Tensor:
+        return g * x * gate * (1 - gate)
+
+    judged = prove(swish, torch.rand(3, dtype=torch.float64), torch.rand((), dtype=torch.float64))
+    assert {name: judgement.verdict for name, judgement in judged.items()} == {"x": "proved", "b": "wrong"}
+    assert judged["b"].formula == "grad_output * torch.sigmoid(x * b) * (1 - torch.sigmoid(x * b)) * x * x"
 
 
 def test_rounded_constants_are_tested_not_proved() -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import mpmath
 import sympy as sp
-import torch
 
+from pullback.define.decorate import function_of
 from pullback.graph import functions as f
 from pullback.graph.derive import differentiate, gradients
 from pullback.graph.formula import COTANGENT, OUT, Formula, symbol
@@ -49,11 +49,13 @@ class Judgement:
     point: dict[str, float] = field(default_factory=dict)
 
 
-def prove(cls: type[torch.autograd.Function], *inputs: Any) -> dict[str, Judgement]:
-    """Judge the backward of an autograd.Function, argument by argument.
+def prove(target: Any, *inputs: Any) -> dict[str, Judgement]:
+    """Judge the rules of a Function or the backward of an autograd.Function, argument by argument.
+
+    Arguments whose gradient is derived, or declared not to exist, are left out.
 
     Args:
-        cls: The autograd.Function; pointwise, with one output.
+        target: A Function or an autograd.Function; pointwise, with one output.
         inputs: Arguments of the kinds and shapes it is applied to.
 
     Raises:
@@ -71,10 +73,11 @@ def prove(cls: type[torch.autograd.Function], *inputs: Any) -> dict[str, Judgeme
     >>> prove(Cube, torch.ones(2, dtype=torch.float64))["x"].formula
     '3 * grad_output * x**2'
     """
-    traced = joint(cls, *inputs)
+    traced, made = joint(target, *inputs), function_of(target)
     out, *theirs = read(traced)
     formula = Formula(traced.name, traced.parameters, out)
-    return {name: judge(formula, name, grad) for name, grad in zip(formula.tensors, theirs, strict=False)}
+    both = zip(formula.tensors, theirs, strict=False)
+    return {n: judge(formula, n, grad) for n, grad in both if made is None or made.declared(n) is not None}
 
 
 def judge(formula: Formula, name: str, theirs: Term) -> Judgement:
