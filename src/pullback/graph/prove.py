@@ -61,6 +61,7 @@ def prove(target: Any, *inputs: Any) -> dict[str, Judgement]:
     Raises:
         TraceError: Where it cannot be traced to known operations.
 
+    >>> import torch
     >>> class Cube(torch.autograd.Function):
     ...     @staticmethod
     ...     def forward(ctx, x):
