@@ -93,6 +93,10 @@ def test_traces_a_function_that_calls_others(tmp_path: Path, capsys: pytest.Capt
         ("torch.clamp(x, 1, 2, 3)", "line 1, column 1", "arguments that torch.clamp takes"),
         ("x.real", "line 1, column 1", "math.pi"),
         ("for a in x: a", "line 1, column 1", "torch.where"),
+        ("(x > 1) & (y > 2)", "line 1, column 1", "one tensor of numbers"),
+        ("x, y", "line 1, column 1", "one tensor of numbers"),
+        ("2 * ctx", "line 1, column 5", "another name"),
+        ("3.0", "line 1, column 1", "at least one tensor argument"),
         ("", "line 1, column 1", "no formula"),
     ],
 )

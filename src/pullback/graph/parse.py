@@ -24,6 +24,7 @@ _OPERATORS: dict[type, str] = {
     ast.Gt: "gt", ast.GtE: "ge", ast.Lt: "lt", ast.LtE: "le", ast.Eq: "eq", ast.NotEq: "ne",
 }  # fmt: skip
 _MODULES = {"torch", "math", "F", "np", "special", "nn", "functional"}
+_TAKEN = {"torch", "math", "pb", "ctx", "inputs", "output", "grad_output"}
 _SCALAR_KINDS = {"float", "int", "bool", "complex"}
 _ALLOWED = "arithmetic, comparisons, &, |, ~, torch functions and tensor methods of the ops table, math constants"
 
@@ -63,6 +64,8 @@ class _Reader:
             last = at == len(statements) - 1
             outcome, statements[at] = self.statement(statement, last)
         out = sp.sympify(outcome)
+        if not isinstance(out, sp.Expr) or (isinstance(out, sp.logic.boolalg.Boolean) and not out.is_Symbol):
+            self.fail(statements[-1], "a result that is one tensor of numbers")
         if not any(p.kind == "tensor" for p in self.found.values()):
             self.fail_at(1, 0, len(self.text), "a formula of at least one tensor argument")
         parameters = tuple(self.found.values()) if self.declared is None else tuple(self.declared)
@@ -152,6 +155,8 @@ class _Reader:
             if node.id in CONSTANTS and self.declared is None and node.id != "e":
                 constant, node.id = CONSTANTS[node.id], f"math.{node.id}"
                 return constant
+            if node.id in _TAKEN:
+                self.fail(node, "another name: printed code uses this one")
             if self.declared is not None:
                 self.fail(node, "a parameter or an earlier name", near=[*self.found, *self.values])
             self.found[node.id] = Parameter(node.id, "number" if node.id in self.numbers else "tensor")

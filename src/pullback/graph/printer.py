@@ -48,6 +48,7 @@ class Printer:
         self.is_tensor = formula.is_tensor
         self.order = {p.symbol: at for at, p in enumerate(formula.parameters)}
         self.fading: set[Term] = set()
+        self.written: dict[Term, tuple[str, int]] = {}
         self.out_fades = any(map(fades, sp.Mul.make_args(formula.out)))
         self.names = {COTANGENT: "g", OUT: "out", **(names or {})}
 
@@ -56,7 +57,13 @@ class Printer:
         return self.text(term)[0]
 
     def text(self, term: Term) -> tuple[str, int]:
-        """Source and binding strength."""
+        """Source and binding strength; each distinct part is written once."""
+        if term not in self.written:
+            self.written[term] = self.fresh(term)
+        return self.written[term]
+
+    def fresh(self, term: Term) -> tuple[str, int]:
+        """Source and binding strength of what was not written before."""
         if term in _CONSTANTS:
             return _CONSTANTS[term], _ATOM
         if term.is_Symbol:
@@ -139,7 +146,10 @@ class Printer:
     def note(self, name: Term, value: Term) -> None:
         """Remember what is known of a part that got a name."""
         pairs = ((name, value), (1 - name, 1 - value), (1 - name**2, 1 - value**2))
-        self.fading |= {written for written, meant in pairs if fades(meant)}
+        known = {written for written, meant in pairs if fades(meant)}
+        if known:
+            self.fading |= known
+            self.written.clear()
 
     def fades(self, factor: Term) -> bool:
         """Whether a factor goes to zero faster than powers grow."""

@@ -29,7 +29,7 @@ class Along(sp.Function):  # type: ignore[misc] # SymPy is untyped
     pull: ClassVar[Callable[..., Term]]
 
     def _eval_is_nonnegative(self) -> Any:
-        return self.args[0].is_nonnegative if type(self) in (Sum, Mean) else None
+        return self.args[0].is_nonnegative if type(self) in (Summed, Mean) else None
 
     def back(self, cotangent: Term) -> Term:
         """The cotangent of the operand."""
@@ -73,7 +73,7 @@ SHAPES = (spread, summed_to, shaped_as, count)
 """The helpers above."""
 
 
-class Sum(Along):
+class Summed(Along):
     """The sum."""
 
     python = "torch.sum"
@@ -104,20 +104,20 @@ class Softmax(Along):
 
     python = "torch.softmax"
     is_nonnegative = True
-    pull = staticmethod(lambda g, u, dims, kept, out: out * (g - Sum(g * out, dims, sp.S.One)))
+    pull = staticmethod(lambda g, u, dims, kept, out: out * (g - Summed(g * out, dims, sp.S.One)))
 
 
 class LogSoftmax(Along):
     """The logarithm of softmax."""
 
     python = "torch.log_softmax"
-    pull = staticmethod(lambda g, u, dims, kept, out: g - sp.exp(out) * Sum(g, dims, sp.S.One))
+    pull = staticmethod(lambda g, u, dims, kept, out: g - sp.exp(out) * Summed(g, dims, sp.S.One))
 
 
 def _to_extreme(g: Term, u: Term, dims: Term, kept: Term, out: Term) -> Term:
     """Shared evenly among the extreme elements, as in PyTorch."""
     here = where(sp.Eq(u, spread(out, dims, kept)), shaped_as(spread(g, dims, kept), u), 0)
-    number = Sum(where(sp.Eq(u, spread(out, dims, kept)), sp.S.One, sp.S.Zero), dims, sp.S.One)
+    number = Summed(where(sp.Eq(u, spread(out, dims, kept)), sp.S.One, sp.S.Zero), dims, sp.S.One)
     return here / number
 
 
@@ -183,7 +183,7 @@ def _loss(pointwise: Callable[[Term, Term], Term]) -> Callable[..., Term]:
     return build
 
 
-_sum, _mean = _along(Sum), _along(Mean)
+_sum, _mean = _along(Summed), _along(Mean)
 
 REDUCTIONS: dict[str, tuple[str, Callable[..., Term]]] = {
     "sum": ("torch.sum", _sum),

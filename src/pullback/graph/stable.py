@@ -11,7 +11,7 @@ import sympy as sp
 
 from pullback.graph import functions as f
 from pullback.graph.functions import Term
-from pullback.graph.reductions import LogSoftmax, LogSumExp, Softmax, Sum
+from pullback.graph.reductions import LogSoftmax, LogSumExp, Softmax, Summed
 
 
 def stable(term: Term) -> Term:
@@ -198,7 +198,7 @@ def _log(node: Term) -> Term:
 def _log_of_sum(node: Term) -> Term:
     """``log(sum(exp(u)))`` and ``log(softmax(u))``."""
     (inner,) = node.args
-    if inner.func is Sum and inner.args[0].func is sp.exp:
+    if inner.func is Summed and inner.args[0].func is sp.exp:
         return LogSumExp(inner.args[0].args[0], *inner.args[1:])
     return LogSoftmax(*inner.args) if inner.func is Softmax else node
 
@@ -207,7 +207,7 @@ def _softmax(node: Term) -> Term:
     """``exp(u) / sum(exp(u))``."""
     powers = powers_of(node)
     for base, power in list(powers.items()):
-        if power == -1 and base.func is Sum and base.args[2] == 1 and powers.get(base.args[0], 0) == 1:
+        if power == -1 and base.func is Summed and base.args[2] == 1 and powers.get(base.args[0], 0) == 1:
             top = base.args[0]
             return node * base / top * Softmax(top.args[0], *base.args[1:]) if top.func is sp.exp else node
     return node

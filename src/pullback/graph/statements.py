@@ -14,7 +14,7 @@ from pullback.graph.formula import Formula
 from pullback.graph.functions import Term, where
 from pullback.graph.ops import BY_CLASS
 from pullback.graph.printer import Printer
-from pullback.graph.reductions import SHAPES, Along, Sum, count, shaped_as, spread, summed_to
+from pullback.graph.reductions import SHAPES, Along, Summed, count, shaped_as, spread, summed_to
 
 _RESERVED = {"torch", "math", "pb", "ctx", "g", "out", "inputs", "output", "grad_output", "F"}
 
@@ -65,7 +65,7 @@ def _noun(term: Term) -> str:
     return f"{name}_{term.args[0].name}" if term.args and term.args[0].is_Symbol else name
 
 
-_SHAPE_NOUNS: dict[Term, str] = {count: "size", spread: "wide", summed_to: "share", shaped_as: "wide", Sum: "total"}
+_SHAPE_NOUNS: dict[Term, str] = {count: "size", spread: "wide", summed_to: "share", shaped_as: "wide", Summed: "total"}
 
 
 def _power_noun(term: Term) -> str:
