@@ -244,3 +244,30 @@ def custom_op_parts(thing: Any) -> OperatorParts:
     return OperatorParts(
         thing._qualname, thing._init_fn, thing._backward_fn, thing._setup_context_fn, thing._abstract_fn is not None
     )
+
+
+# --- graph: symbolic numbers
+
+
+def symbolic_numbers(given: dict[str, float]) -> tuple[dict[str, Any], Callable[[], list[str]]]:
+    """Numbers that tracing records instead of reading, and what was decided by them so far."""
+    if not given:
+        return {}, list  # importing Dynamo takes seconds
+    from torch._dynamo.source import ConstantSource
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+
+    environment, names = ShapeEnv(), {}
+
+    def number(name: str, value: float) -> Any:
+        source = ConstantSource(name)
+        symbol = environment.create_unspecified_symbol(value, source=source, dynamic_dim=DimDynamic.DYNAMIC)
+        names[str(symbol)] = name
+        return environment.create_symfloatnode(symbol, hint=value, source=source)
+
+    def guards() -> list[str]:
+        texts = [str(guard.expr) for guard in environment.guards]
+        for symbol, name in names.items():
+            texts = [text.replace(symbol, name) for text in texts]
+        return texts
+
+    return {name: number(name, value) for name, value in given.items()}, guards

@@ -70,3 +70,7 @@ class GradientMismatchError(PullbackError, RuntimeError):
 
 class UsageError(PullbackError, ValueError):
     """A function of pullback was called with arguments that it cannot take."""
+
+
+class TraceError(PullbackError, RuntimeError):
+    """What a function computes cannot be read off: it branches on data, is random, or runs opaque code."""

@@ -145,3 +145,36 @@ CASES = {
     "extremes": Case("torch.maximum(x, y) * torch.minimum(x, z)"),
     "statements": Case("u = x - y\nv = u * torch.exp(-u ** 2)\nw = v + u\nw * torch.sin(w)"),
 }
+
+ALONG = {
+    "total": Case("x.sum()"),
+    "sum_dim": Case("torch.sum(x * y, dim=-1)"),
+    "mean": Case("torch.mean(x, dim=0, keepdim=True)"),
+    "mean_squared_error": Case("((x - y) ** 2).mean()"),
+    "mse_loss": Case(f"{F}mse_loss(x, 2 * x * x)"),
+    "centered": Case("x - x.mean(-1, keepdim=True)"),
+    "softmax": Case("torch.softmax(x, -1)"),
+    "softmax_written": Case("torch.exp(x) / torch.exp(x).sum(-1, keepdim=True)"),
+    "softmax_temperature": Case("w * torch.softmax(x / t, dim=-1)", {"t": POSITIVE}),
+    "log_softmax": Case("w * torch.log_softmax(x, 0)"),
+    "logsumexp": Case("torch.logsumexp(x, dim=-1)"),
+    "logsumexp_written": Case("torch.log(torch.exp(b * x).sum(-1))"),
+    "unit_vector": Case("x / torch.linalg.vector_norm(x, dim=-1, keepdim=True)"),
+    "normalize": Case(f"{F}normalize(x, dim=-1) * y"),
+    "norm": Case("x.norm()"),
+    "norm_dim": Case("torch.norm(x - y, dim=-1)"),
+    "one_norm": Case("torch.linalg.vector_norm(x, 1, dim=-1)"),
+    "variance": Case("torch.var(x, dim=-1)"),
+    "deviation": Case("x.std(dim=0, keepdim=True) * y"),
+    "layer_norm": Case(
+        "w * (x - x.mean(-1, keepdim=True)) / torch.sqrt(x.var(-1, unbiased=False, keepdim=True) + 0.1) + b"
+    ),
+    "rms_norm": Case("w * x * torch.rsqrt(torch.mean(x * x, dim=-1, keepdim=True) + eps)", {}, ("eps",)),
+    "cosine": Case("(x * y).sum(-1) / (x.norm(dim=-1) * y.norm(dim=-1))"),
+    "extremes": Case("torch.amax(x, -1) - torch.amin(x, -1)"),
+    "soft_cross_entropy": Case("-(torch.softmax(t, -1) * torch.log_softmax(x, -1)).sum(-1).mean()"),
+    "nested": Case("torch.exp(-((x - x.mean()) ** 2).sum(-1, keepdim=True)) * y"),
+    "entropy": Case("-(torch.softmax(x, -1) * torch.log(torch.softmax(x, -1))).sum(-1)"),
+    "attention_gate": Case("torch.sigmoid((q * k).sum(-1, keepdim=True) / s) * v", {"s": POSITIVE}),
+}
+"""Formulas with operations along dimensions."""

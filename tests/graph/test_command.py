@@ -36,7 +36,7 @@ def _(g, x, b):
 @f.grad("b")
 def _(g, x, b):
     sigmoid = torch.sigmoid(x * b)
-    return g * x**2 * sigmoid * (1 - sigmoid)
+    return g * sigmoid * (1 - sigmoid) * x * x
 """
 
 
@@ -67,7 +67,18 @@ def test_reads_a_function_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main([f"{tmp_path}/a.py:bump"]) == 0
     out = capsys.readouterr().out
     assert "def bump(x, width=1.0):" in out
-    assert '@bump.grad("x")\ndef _(g, x, width, out):\n    return -2 * g * x * out / width**2\n' in out
+    assert '@bump.grad("x")\ndef _(g, x, width, out):\n    return -2 * g * out * x / width**2\n' in out
+
+
+def test_traces_a_function_that_calls_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gate = "import torch\n\ndef gate(x):\n    return torch.sigmoid(x)\n\n"
+    text = gate + "def swish(x, b: float = 1.0):\n    return x * gate(b * x)\n"
+    (tmp_path / "a.py").write_text(text)
+    assert main([f"{tmp_path}/a.py:swish", "--to", "autograd"]) == 0
+    space: dict[str, type[torch.autograd.Function]] = {}
+    exec(capsys.readouterr().out, space)
+    x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(space["Swish"].apply, (x, 0.7))
 
 
 @pytest.mark.parametrize(
@@ -82,6 +93,10 @@ def test_reads_a_function_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixtur
         ("torch.clamp(x, 1, 2, 3)", "line 1, column 1", "arguments that torch.clamp takes"),
         ("x.real", "line 1, column 1", "math.pi"),
         ("for a in x: a", "line 1, column 1", "torch.where"),
+        ("(x > 1) & (y > 2)", "line 1, column 1", "one tensor of numbers"),
+        ("x, y", "line 1, column 1", "one tensor of numbers"),
+        ("2 * ctx", "line 1, column 5", "another name"),
+        ("3.0", "line 1, column 1", "at least one tensor argument"),
         ("", "line 1, column 1", "no formula"),
     ],
 )

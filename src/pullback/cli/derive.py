@@ -68,7 +68,11 @@ def _formula(options: argparse.Namespace) -> Formula:
 
     path, _, name = options.formula.rpartition(":")
     if path.endswith(".py"):
-        return parse(_function_text(Path(path), name), name=name, numbers=tuple(options.number))
+        text = _function_text(Path(path), name)
+        try:
+            return parse(text, name=name, numbers=tuple(options.number))
+        except UsageError:  # it calls other functions, or is no single formula: PyTorch's tracer sees through that
+            return _traced(Path(path), name, set(options.number))
     return parse(options.formula, name=options.name, numbers=tuple(options.number))
 
 
@@ -85,3 +89,21 @@ def _function_text(path: Path, name: str) -> str:
             return ast.unparse(node)
     known = ", ".join(function.name for function in functions) or "a function, of which the file has none"
     raise UsageError(f"{path}:{name}", "the name of a function in this file", repr(name), f"name one of: {known}")
+
+
+def _traced(path: Path, name: str, numbers: set[str]) -> Formula:
+    """What a function of a file computes, from running it on made-up arguments."""
+    import inspect
+    import runpy
+
+    import torch
+
+    from pullback.graph.read import formula_of
+
+    fn = runpy.run_path(str(path))[name]
+    made: list[object] = []
+    for at, parameter in enumerate(inspect.signature(fn).parameters.values()):
+        given = parameter.default if parameter.default is not parameter.empty else 0.5
+        scalar = parameter.name in numbers or parameter.annotation in (float, "float") or parameter.default is given
+        made.append(given if scalar else torch.rand(3, dtype=torch.float64) + at)
+    return formula_of(fn, *made)

@@ -13,6 +13,7 @@ import sympy as sp
 
 from pullback.graph.functions import Term, nonzero, where
 from pullback.graph.ops import SAFE
+from pullback.graph.reductions import SHAPES, Along
 from pullback.graph.stable import everywhere
 
 IsTensor = Callable[[Term], bool]
@@ -56,6 +57,8 @@ def _gather(node: Term, is_tensor: IsTensor) -> Term:
 
 
 def _must_move(node: Term, choice: Term, choices: list[Term], is_tensor: IsTensor) -> bool:
+    if isinstance(node, (Along, *SHAPES)):
+        return False
     if _plain(choice, is_tensor):
         return True
     if not isinstance(node, (sp.Mul, sp.Add)):

@@ -9,7 +9,9 @@ import sympy as sp
 from pullback.graph.branches import gather, guard
 from pullback.graph.formula import COTANGENT, OUT, Formula, symbol
 from pullback.graph.functions import Term, nonzero, where
-from pullback.graph.stable import powers_of, stable
+from pullback.graph.printer import fades
+from pullback.graph.reductions import Along, count, shaped_as, summed_to
+from pullback.graph.stable import everywhere, powers_of, stable
 
 
 def gradients(formula: Formula, names: Iterable[str] | None = None) -> dict[str, Term]:
@@ -25,13 +27,88 @@ def gradients(formula: Formula, names: Iterable[str] | None = None) -> dict[str,
     """
     out = stable(formula.out)
     wanted = formula.tensors if names is None else tuple(names)
-    return {name: _gradient(formula, out, symbol(name)) for name in wanted}
+    if out.has(Along):
+        return {name: finished(formula, out, grad) for name, grad in through(formula, out, wanted).items()}
+    return {name: finished(formula, out, COTANGENT * slope(out, symbol(name))) for name in wanted}
 
 
-def _gradient(formula: Formula, out: Term, x: Term) -> Term:
-    partial = simplest(stable(differentiate(out, x)))
-    grad = gather(COTANGENT * gather(partial, formula.is_tensor), formula.is_tensor)
-    return guard(with_output(grad, formula, out), formula.is_tensor)
+def slope(term: Term, x: Term) -> Term:
+    """The partial derivative in its simplest stable form."""
+    return everywhere(simplest(stable(differentiate(term, x))), spread)
+
+
+def finished(formula: Formula, out: Term, grad: Term) -> Term:
+    """A gradient with its branches gathered and guarded, written with the output where that is less."""
+    grad = gather(grad, formula.is_tensor)
+    reused = with_output(grad, formula, out) if out == formula.out else grad  # as written, the output may overflow
+    return guard(reused, formula.is_tensor)
+
+
+def through(formula: Formula, out: Term, names: Iterable[str]) -> dict[str, Term]:
+    """The gradients of a formula with operations along dimensions, from the output back through each of them."""
+    inner = _in_order(out)
+    stand_in = {n: sp.Dummy(type(n).__name__, real=True, nonnegative=n.is_nonnegative) for n in inner}
+    original = {dummy: node for node, dummy in stand_in.items()}
+    flat = {node: _replaced(node.args[0], stand_in) for node in inner}
+    above = _replaced(out, stand_in)
+    cotangents: dict[Term, Term] = {}
+
+    def parts(x: Term) -> list[Term]:
+        """What reaches a symbol: from the output, and back through each operation that it goes into."""
+        direct = COTANGENT * slope(above, x)
+        direct = direct if direct == 0 or above.free_symbols <= {x} else summed_to(direct, x)
+        users = [user for user in inner if user in cotangents and x in flat[user].free_symbols]
+        back = [_fitted(user.back(cotangents[user]) * slope(flat[user], x), flat[user], x) for user in users]
+        return [part for part in (direct, *back) if part != 0]
+
+    for node in reversed(inner):
+        cotangents[node] = sp.Add(*parts(stand_in[node]))
+    return {name: _restored(sp.Add(*parts(symbol(name))), original) for name in names}
+
+
+def _fitted(grad: Term, operand: Term, x: Term) -> Term:
+    """A gradient in the shape of what it belongs to: broadcast where it is smaller, summed where it is larger."""
+    sizes_aside = grad.replace(lambda t: t.func is count, lambda t: sp.S.One)
+    grad = grad if grad == 0 or x in sizes_aside.free_symbols else shaped_as(grad, x)
+    return grad if grad == 0 or operand.free_symbols <= {x} else summed_to(grad, x)
+
+
+def _in_order(term: Term) -> list[Term]:
+    """The operations along dimensions, each after those inside it."""
+    found: list[Term] = []
+    for node in sp.postorder_traversal(term):
+        if isinstance(node, Along) and node not in found:
+            found.append(node)
+    return found
+
+
+def _replaced(term: Term, stand_in: dict[Term, Term]) -> Term:
+    """A term with its outermost operations along dimensions replaced by their symbols."""
+    if term in stand_in:
+        return stand_in[term]
+    return term.func(*(_replaced(a, stand_in) for a in term.args)) if term.args else term
+
+
+def _restored(term: Term, original: dict[Term, Term]) -> Term:
+    while not original.keys().isdisjoint(term.free_symbols):
+        term = term.xreplace(original)
+    return term
+
+
+def spread(node: Term) -> Term:
+    """A polynomial beside a factor that fades is multiplied term by term: alone it may be infinite.
+
+    >>> x = sp.Symbol("x", real=True)
+    >>> spread(sp.exp(-x) * (1 + x**2))
+    x**2*exp(-x) + exp(-x)
+    """
+    if not node.is_Mul or not any(map(fades, node.args)):
+        return node
+    for factor in node.args:
+        if factor.is_Add and not fades(factor) and any(t.has(sp.Pow) and t.is_polynomial() for t in factor.args):
+            fading = sp.Mul(*filter(fades, node.args))
+            return node / (fading * factor) * sp.Add(*(fading * t for t in factor.args))
+    return node
 
 
 def differentiate(term: Term, x: Term) -> Term:
@@ -76,7 +153,7 @@ def _power(node: Term, base_slope: Term, exponent_slope: Term) -> Term:
     u, p = node.args
     total = sp.S.Zero
     if base_slope != 0:
-        touching = p.is_number and 0 < p < 1 and u.is_nonnegative and not u.is_Symbol
+        touching = p.is_number and 0 < p < 1 and u.is_nonnegative and (u.is_Dummy or not u.is_Symbol)
         slope = p * nonzero(node) ** ((p - 1) / p) if touching else p * u ** (p - 1)
         total += base_slope * (slope if p.is_number else where(sp.Eq(p, 0), 0, slope))
     if exponent_slope != 0:
@@ -107,7 +184,8 @@ def with_output(grad: Term, formula: Formula, out: Term) -> Term:
     """Write a gradient with the output where that saves work, and either a tensor or a function."""
     if not out.args or "out" in {p.name for p in formula.parameters}:
         return grad
-    reused = grad.subs(out, OUT) if out.is_Pow else grad.xreplace({out: OUT, -out: -OUT, 1 / out: 1 / OUT})
+    algebraic = out.is_Pow and abs(out.exp) in (1, sp.Rational(1, 2))
+    reused = grad.subs(out, OUT) if algebraic else grad.xreplace({out: OUT, -out: -OUT, 1 / out: 1 / OUT})
     if out.is_Mul and reused == grad:
         reused = _factored(grad, out)
     before, after = (sum(map(formula.is_tensor, t.free_symbols)) for t in (grad, reused))

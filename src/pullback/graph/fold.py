@@ -52,7 +52,7 @@ def fold(line: str, room: int) -> str:
     head = line[: len(line) - len(unparse(value))]
     if isinstance(value, ast.BinOp):
         whole = unparse(value)
-        inner = [whole] if len(whole) + 4 <= room else _terms(value)
+        inner = [whole] if len(whole) + 4 <= room else [p for part in _terms(value) for p in _deeper(part, room - 4)]
         return "\n".join([f"{head}(", *(f"    {part}" for part in inner), ")"])
     return _call(head, value, room) if isinstance(value, ast.Call) else line
 
@@ -68,6 +68,16 @@ def _terms(value: ast.BinOp) -> list[str]:
         node = node.left
     left = unparse(node)
     return [f"({left})" if _lower(node, level) else left, *parts]
+
+
+def _deeper(part: str, room: int) -> list[str]:
+    """An operand in lines of its own, where it is too long for one."""
+    sign, operand = (part[:2], part[2:]) if part[0] in _SIGNS.values() and part[1] == " " else ("", part)
+    value = getattr(ast.parse(operand).body[0], "value", None)
+    if len(part) <= room or not isinstance(value, ast.BinOp):
+        return [part]
+    first, *rest = _terms(value)
+    return [sign + first, *rest]
 
 
 def _lower(node: ast.expr, level: tuple[type, ...]) -> bool:

@@ -9,6 +9,7 @@ from functools import cached_property
 import sympy as sp
 
 from pullback.graph.functions import Term
+from pullback.graph.reductions import count
 
 COTANGENT = sp.Dummy("g", real=True)
 """The gradient of the loss with respect to the output."""
@@ -69,7 +70,8 @@ class Formula:
 
     def is_tensor(self, term: Term) -> bool:
         """Whether an expression is a tensor when the function runs, rather than a Python number."""
-        return not term.free_symbols <= self.numbers
+        sizes_aside = term.replace(lambda t: t.func is count, lambda t: sp.S.One) if term.has(count) else term
+        return not sizes_aside.free_symbols <= self.numbers
 
 
 def symbol(name: str) -> Term:
@@ -92,6 +94,7 @@ _LANDMARKS = (
     *(sp.Rational(*fraction) for fraction in _FRACTIONS),
     *(1 / sp.pi, 180 / sp.pi, sp.E),
 )
+_ROUNDING = 4e-16
 _KNOWN = {float(c): c for c in _LANDMARKS}
 
 
@@ -103,5 +106,5 @@ def exact(number: float) -> Term:
     """
     if isinstance(number, int) or not math.isfinite(number):
         return sp.sympify(number)
-    known = _KNOWN.get(abs(number))
+    known = next((c for value, c in _KNOWN.items() if abs(abs(number) - value) <= _ROUNDING * value), None)
     return sp.Rational(repr(number)) if known is None else known if number > 0 else -known

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import difflib
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,6 +15,7 @@ from pullback.graph.fold import unparse
 from pullback.graph.formula import Formula, Parameter, exact, symbol
 from pullback.graph.functions import where
 from pullback.graph.ops import CONSTANTS, OPS, Op
+from pullback.graph.reductions import REDUCTIONS
 
 _OPERATORS: dict[type, str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.Mod: "remainder",
@@ -24,6 +24,7 @@ _OPERATORS: dict[type, str] = {
     ast.Gt: "gt", ast.GtE: "ge", ast.Lt: "lt", ast.LtE: "le", ast.Eq: "eq", ast.NotEq: "ne",
 }  # fmt: skip
 _MODULES = {"torch", "math", "F", "np", "special", "nn", "functional"}
+_TAKEN = {"torch", "math", "pb", "ctx", "inputs", "output", "grad_output"}
 _SCALAR_KINDS = {"float", "int", "bool", "complex"}
 _ALLOWED = "arithmetic, comparisons, &, |, ~, torch functions and tensor methods of the ops table, math constants"
 
@@ -63,6 +64,10 @@ class _Reader:
             last = at == len(statements) - 1
             outcome, statements[at] = self.statement(statement, last)
         out = sp.sympify(outcome)
+        if not isinstance(out, sp.Expr) or (isinstance(out, sp.logic.boolalg.Boolean) and not out.is_Symbol):
+            self.fail(statements[-1], "a result that is one tensor of numbers")
+        if not any(p.kind == "tensor" for p in self.found.values()):
+            self.fail_at(1, 0, len(self.text), "a formula of at least one tensor argument")
         parameters = tuple(self.found.values()) if self.declared is None else tuple(self.declared)
         named = {v: k for k, v in self.values.items() if isinstance(v, sp.Basic) and v.args and v != out}
         body = tuple(unparse(ast.fix_missing_locations(s)) for s in statements)
@@ -150,6 +155,8 @@ class _Reader:
             if node.id in CONSTANTS and self.declared is None and node.id != "e":
                 constant, node.id = CONSTANTS[node.id], f"math.{node.id}"
                 return constant
+            if node.id in _TAKEN:
+                self.fail(node, "another name: printed code uses this one")
             if self.declared is not None:
                 self.fail(node, "a parameter or an earlier name", near=[*self.found, *self.values])
             self.found[node.id] = Parameter(node.id, "number" if node.id in self.numbers else "tensor")
@@ -175,9 +182,10 @@ class _Reader:
     def _Call(self, node: ast.Call) -> Any:  # noqa: N802
         method = isinstance(node.func, ast.Attribute) and not self.module(node.func.value)
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        op = OPS.get(name)
+        spelled, form = REDUCTIONS.get(name, ("", None))
+        op = OPS.get(name) or (Op(name, form, python=spelled) if form is not None else None)
         if op is None:
-            self.fail(node.func, "a function of the ops table", near=list(OPS))
+            self.fail(node.func, "a function of the ops table", near=[*OPS, *REDUCTIONS])
         args = [self.read(node.func.value)] if method else []  # type: ignore[attr-defined]
         args += [self.read(a) for a in node.args]
         if method and name == "where":
@@ -209,7 +217,7 @@ class _Reader:
 
     def respell(self, node: ast.Call, op: Op, args: list[Any]) -> None:
         """Write bare and abbreviated names in full: on tensors as torch's, on numbers as Python's."""
-        if isinstance(node.func, ast.Name) and hasattr(builtins, op.name):
+        if isinstance(node.func, ast.Name) and op.name in ("abs", "pow"):
             return
         tensors = {p.symbol for p in self.found.values() if p.kind != "number"}
         free = set().union(*(a.free_symbols for a in args if isinstance(a, sp.Basic)))
@@ -235,6 +243,8 @@ def _masks(value: Any) -> set[str]:
     """The names that are used as conditions."""
     if not isinstance(value, sp.Basic):
         return set()
-    conditions = [w.args[0] for w in value.atoms(where)] + [value] * isinstance(value, sp.logic.boolalg.Boolean)
+    conditions = [w.args[0] for w in value.atoms(where)] + [value] * (
+        isinstance(value, sp.logic.boolalg.Boolean) and not value.is_Symbol
+    )
     junctions = [c for cond in conditions for c in (cond, *cond.atoms(sp.And, sp.Or, sp.Not))]
     return {a.name for c in junctions for a in (c, *(() if c.is_Relational else c.args)) if a.is_Symbol}

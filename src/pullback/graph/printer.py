@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import sympy as sp
 
 from pullback.graph.formula import COTANGENT, OUT, Formula
-from pullback.graph.functions import Term, absolute, clamp, where
+from pullback.graph.functions import Term, absolute, clamp, sigmoid, where
 from pullback.graph.ops import BY_CLASS
+from pullback.graph.reductions import (
+    Along,
+    Amax,
+    Amin,
+    LogSoftmax,
+    LogSumExp,
+    Softmax,
+    count,
+    shaped_as,
+    spread,
+    summed_to,
+)
 from pullback.graph.stable import powers_of
 
 _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = 3, 4, 5, 6, 7
@@ -34,6 +47,9 @@ class Printer:
     def __init__(self, formula: Formula, names: Mapping[Term, str] | None = None) -> None:
         self.is_tensor = formula.is_tensor
         self.order = {p.symbol: at for at, p in enumerate(formula.parameters)}
+        self.fading: set[Term] = set()
+        self.written: dict[Term, tuple[str, int]] = {}
+        self.out_fades = any(map(fades, sp.Mul.make_args(formula.out)))
         self.names = {COTANGENT: "g", OUT: "out", **(names or {})}
 
     def __call__(self, term: Term) -> str:
@@ -41,7 +57,13 @@ class Printer:
         return self.text(term)[0]
 
     def text(self, term: Term) -> tuple[str, int]:
-        """Source and binding strength."""
+        """Source and binding strength; each distinct part is written once."""
+        if term not in self.written:
+            self.written[term] = self.fresh(term)
+        return self.written[term]
+
+    def fresh(self, term: Term) -> tuple[str, int]:
+        """Source and binding strength of what was not written before."""
         if term in _CONSTANTS:
             return _CONSTANTS[term], _ATOM
         if term.is_Symbol:
@@ -111,7 +133,27 @@ class Printer:
                 (below if _below(power) else above).append(base ** (-power if _below(power) else power))
         root = [] if under_root == 1 else [f"math.sqrt({self(under_root)})"]
         above, below = _ratios(above, below)
-        return sorted(above, key=self.rank), sorted(below, key=self.rank), root
+        return self.fading_first(sorted(above, key=self.rank)), sorted(below, key=self.rank), root
+
+    def fading_first(self, factors: list[Any]) -> list[Any]:
+        """Powers one factor at a time, behind what fades: ``x**2`` may be infinite where ``exp(-x)`` is zero."""
+        powers = [f for f in factors if _whole_power(f) and f.exp <= _MULTIPLIED]
+        if not (powers or (factors[:1] and factors[0].is_number)) or not any(map(self.fades, factors)):
+            return factors
+        singles = [part for f in factors for part in ([f.base] * f.exp if f in powers else [f])]
+        return sorted(singles, key=lambda f: 0 if self.rank(f)[0] <= 1 else 1 if self.fades(f) else 2)
+
+    def note(self, name: Term, value: Term) -> None:
+        """Remember what is known of a part that got a name."""
+        pairs = ((name, value), (1 - name, 1 - value), (1 - name**2, 1 - value**2))
+        known = {written for written, meant in pairs if fades(meant)}
+        if known:
+            self.fading |= known
+            self.written.clear()
+
+    def fades(self, factor: Term) -> bool:
+        """Whether a factor goes to zero faster than powers grow."""
+        return factor in self.fading or (factor == OUT and self.out_fades) or fades(factor)
 
     def rank(self, term: Term) -> tuple[int, int, str]:
         """Numbers first, then the cotangent, parameters in their order, named parts, functions and sums."""
@@ -149,6 +191,8 @@ class Printer:
         """A function application."""
         if term.func is where:
             return self.choice(term)
+        if term.func in _SHAPES or isinstance(term, Along):
+            return self.along(term)
         if term.func is clamp:
             bounds = [f"{k}={self(v)}" for k, v in zip(("min", "max"), term.args[1:], strict=True) if not v.is_infinite]
             return f"torch.clamp({', '.join([self(term.args[0]), *bounds])})"
@@ -160,6 +204,49 @@ class Printer:
         if "{}" in spelling:
             return spelling.format(*(self.at(a, _ATOM) for a in term.args))
         return f"{spelling}({', '.join(map(self, term.args))})"
+
+    def along(self, term: Term) -> str:
+        """An operation along dimensions, or one that only moves them."""
+        if not isinstance(term, Along):
+            return _SHAPES[term.func](self, *term.args)
+        operand, dims, kept = term.args
+        same_shape = term.func in (Softmax, LogSoftmax)
+        options = [f"dim={_dims(dims)}"] if dims.args else []
+        options += ["keepdim=True"] if kept == 1 and dims.args and not same_shape else []
+        if term.func in (LogSumExp, Amax, Amin) and not dims.args:
+            return f"{term.python}({self(operand)}, dim=tuple(range({self.sample(operand)}.ndim)))"
+        return f"{term.python}({', '.join([self(operand), *options])})"
+
+    def sample(self, operand: Term) -> str:
+        """Something of the same shape that costs nothing to compute."""
+        tensors = sorted((s for s in operand.free_symbols if self.is_tensor(s)), key=self.rank)
+        names = ", ".join(map(self, tensors))
+        return names if len(tensors) == 1 else f"torch.broadcast_tensors({names})[0]"
+
+    def counted(self, operand: Term, dims: Term) -> str:
+        """The number of elements along dimensions."""
+        if not dims.args:
+            return f"{self.sample(operand)}.numel()"
+        sizes = [f"{self.sample(operand)}.shape[{d}]" for d in dims.args]
+        return sizes[0] if len(sizes) == 1 else f"({' * '.join(sizes)})"
+
+    def sample_of(self, like: Term) -> str:
+        """The tensor itself, or the result whose shape is meant."""
+        return self.at(like, _ATOM)
+
+    def expanded(self, term: Term, like: Term) -> str:
+        """Broadcast against another; the plain way where nothing else can be larger."""
+        others = {s for s in term.free_symbols if self.is_tensor(s)} - {COTANGENT, OUT}
+        if like.is_Symbol and not others:
+            return f"{self.at(term, _ATOM)}.expand_as({self(like)})"
+        return f"torch.broadcast_tensors({self(term)}, {self(like)})[0]"
+
+    def unsqueezed(self, result: Term, dims: Term) -> str:
+        """A result with its dimensions back, of size one."""
+        text = self.at(result, _ATOM)
+        for dim in sorted(dims.args, key=lambda d: (d < 0, d if d >= 0 else -d)):
+            text += f".unsqueeze({dim})"
+        return text
 
     def choice(self, term: Term) -> str:
         """A ``where`` on tensors, a conditional expression on numbers."""
@@ -178,12 +265,34 @@ class Printer:
         return f"({self(term.doit())})"
 
 
+_SHAPES: dict[Term, Callable[..., str]] = {
+    spread: lambda printer, result, dims, kept: printer.unsqueezed(result, dims),
+    summed_to: lambda printer, term, like: f"{printer.at(term, _ATOM)}.sum_to_size({printer.sample_of(like)}.shape)",
+    shaped_as: lambda printer, term, like: printer.expanded(term, like),
+    count: lambda printer, operand, dims: printer.counted(operand, dims),
+}
 _SYMPY_ONLY = {
     sp.Abs: "torch.abs",
     sp.sign: "torch.sign",
     sp.polygamma: "torch.polygamma",
     sp.sec: "1 / torch.cos",
 }
+
+
+def fades(factor: Term) -> bool:
+    """Whether an expression goes to zero faster than powers grow, in some direction."""
+    if factor.is_Add and len(factor.args) == 2 and factor.args[0] == 1:
+        rest = -factor.args[1]
+        return rest.func is sigmoid or (rest.is_Pow and rest.exp == 2 and rest.base.func is sp.tanh)
+    return factor.func in (sp.exp, sigmoid)
+
+
+_MULTIPLIED = 3
+"""The highest power that is written as a product."""
+
+
+def _dims(dims: Term) -> str:
+    return str(dims.args[0]) if len(dims.args) == 1 else str(tuple(int(d) for d in dims.args))
 
 
 def _below(power: Term) -> bool:

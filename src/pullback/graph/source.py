@@ -11,6 +11,7 @@ from pullback.graph.fold import fold
 from pullback.graph.formula import COTANGENT, OUT, Formula, Parameter, symbol
 from pullback.graph.functions import Term, where
 from pullback.graph.printer import Printer
+from pullback.graph.reductions import summed_to
 from pullback.graph.statements import Block, Namer, share
 
 WIDTH = 88
@@ -49,7 +50,8 @@ def function_source(formula: Formula) -> str:
 def _rule(formula: Formula, name: str, grad: Term) -> list[str]:
     cotangent = "g" if "g" not in _names(formula) else "cotangent"
     printer = Printer(formula, {COTANGENT: cotangent})
-    block = share([grad], formula, Namer(formula, [cotangent]), printer, WIDTH - len("    return "))
+    whole = grad.args[0] if grad.func is summed_to else grad  # a rule's result is summed down anyway
+    block = share([whole], formula, Namer(formula, [cotangent]), printer, WIDTH - len("    return "))
     needed = [cotangent, *_used(formula, block), *(["out"] if _uses(block, OUT) else [])]
     lines = [f"{printer(k)} = {printer(v)}" for k, v in block.shared] + [f"return {printer(block.results[0])}"]
     folded = [fold(line, WIDTH - 4) for line in lines]
@@ -74,7 +76,8 @@ class _Autograd:
         self.names = _names(formula)
         self.printer = Printer(formula, {OUT: "output", COTANGENT: "grad_output"})
         self.grads = gradients(formula)
-        self.live = {name: grad for name, grad in self.grads.items() if grad != 0}
+        whole = {n: g.args[0] if g.func is summed_to else g for n, g in self.grads.items()}
+        self.live = {name: grad for name, grad in whole.items() if grad != 0}
         self.block = self.shared()
         self.saved = [*self.used("tensor", "mask"), *(["output"] if _uses(self.block, OUT) else [])]
         self.settings = self.used("number")
@@ -231,9 +234,16 @@ def _uses(block: Block, name: Term) -> bool:
 
 def _body(formula: Formula, indent: int, result: str = "return ") -> list[str]:
     """The author's statements, long ones folded."""
-    lines = list(formula.body)
+    lines = list(formula.body) or _written(formula)
     lines[-1] = lines[-1].replace("return ", result, 1)
     return [fold(line, WIDTH - indent) for line in lines]
+
+
+def _written(formula: Formula) -> list[str]:
+    """The statements of a function that was read off a graph."""
+    printer = Printer(formula)
+    block = share([formula.out], formula, Namer(formula), printer, WIDTH)
+    return [f"{printer(k)} = {printer(v)}" for k, v in block.shared] + [f"return {printer(block.results[0])}"]
 
 
 def _fold_deep(line: str) -> str:

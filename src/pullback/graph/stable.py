@@ -11,6 +11,7 @@ import sympy as sp
 
 from pullback.graph import functions as f
 from pullback.graph.functions import Term
+from pullback.graph.reductions import LogSoftmax, LogSumExp, Softmax, Summed
 
 
 def stable(term: Term) -> Term:
@@ -194,6 +195,24 @@ def _log(node: Term) -> Term:
     return node
 
 
+def _log_of_sum(node: Term) -> Term:
+    """``log(sum(exp(u)))`` and ``log(softmax(u))``."""
+    (inner,) = node.args
+    if inner.func is Summed and inner.args[0].func is sp.exp:
+        return LogSumExp(inner.args[0].args[0], *inner.args[1:])
+    return LogSoftmax(*inner.args) if inner.func is Softmax else node
+
+
+def _softmax(node: Term) -> Term:
+    """``exp(u) / sum(exp(u))``."""
+    powers = powers_of(node)
+    for base, power in list(powers.items()):
+        if power == -1 and base.func is Summed and base.args[2] == 1 and powers.get(base.args[0], 0) == 1:
+            top = base.args[0]
+            return node * base / top * Softmax(top.args[0], *base.args[1:]) if top.func is sp.exp else node
+    return node
+
+
 def _log1p(node: Term) -> Term:
     (inner,) = node.args
     return f.softplus(inner.args[0]) if inner.func is sp.exp else node
@@ -215,9 +234,9 @@ def _cancellation(node: Term) -> Term:
 
 
 _RULES: dict[Term, tuple[Callable[[Term], Term], ...]] = {
-    sp.Mul: (_ratio, _hyperbolic, _error_tail, _absolute),
+    sp.Mul: (_ratio, _hyperbolic, _error_tail, _absolute, _softmax),
     sp.Pow: (_ratio,),
-    sp.log: (_log,),
+    sp.log: (_log, _log_of_sum),
     f.log1p: (_log1p,),
     sp.Add: (_cancellation,),
 }

@@ -14,6 +14,7 @@ from pullback.graph.formula import Formula
 from pullback.graph.functions import Term, where
 from pullback.graph.ops import BY_CLASS
 from pullback.graph.printer import Printer
+from pullback.graph.reductions import SHAPES, Along, Summed, count, shaped_as, spread, summed_to
 
 _RESERVED = {"torch", "math", "pb", "ctx", "g", "out", "inputs", "output", "grad_output", "F"}
 
@@ -52,6 +53,8 @@ def _noun(term: Term) -> str:
         return f"safe_{safe.name}" if safe is not None else "chosen"
     if isinstance(term, sp.logic.boolalg.Boolean):
         return "mask"
+    if isinstance(term, (Along, *SHAPES)):
+        return _SHAPE_NOUNS.get(term.func) or str(term.func.__name__).lower()
     if isinstance(term, sp.Pow):
         return _power_noun(term)
     if isinstance(term, sp.Add):
@@ -60,6 +63,9 @@ def _noun(term: Term) -> str:
         return "ratio" if any(a.is_Pow and a.exp.could_extract_minus_sign() for a in term.args) else "product"
     name = BY_CLASS[term.func].name if term.func in BY_CLASS else "term"
     return f"{name}_{term.args[0].name}" if term.args and term.args[0].is_Symbol else name
+
+
+_SHAPE_NOUNS: dict[Term, str] = {count: "size", spread: "wide", summed_to: "share", shaped_as: "wide", Summed: "total"}
 
 
 def _power_noun(term: Term) -> str:
@@ -86,6 +92,7 @@ def share(results: Sequence[Term], formula: Formula, namer: Namer, printer: Prin
         new = term.func(*map(visit, term.args)) if term.args else term
         if term in worth:
             names[term] = namer(term if term in formula.named else new)
+            printer.note(names[term], term)
             shared.append((names[term], new))
             return names[term]
         return new
@@ -107,8 +114,9 @@ def _worth_naming(term: Term, formula: Formula) -> bool:
         return False
     if isinstance(term, sp.Mul):
         return sum(formula.is_tensor(a) for a in term.args) > 1
-    if isinstance(term, sp.Add) and term.args[0].is_number:
-        return len(term.args) > 2 or not ((-term.args[1]).is_Symbol or term.args[1].is_Symbol)
+    if isinstance(term, sp.Add) and term.args[0].is_number and len(term.args) == 2:
+        rest = term.args[1]
+        return not any(part.is_Symbol or isinstance(part, sp.Function) for part in (rest, -rest))
     if isinstance(term, sp.Pow):
         return not term.exp.could_extract_minus_sign() and not (term.base.is_Symbol and term.exp.is_Integer)
     return True
@@ -126,6 +134,7 @@ def _shortened(block: Block, formula: Formula, namer: Namer, printer: Printer, r
             part = min(parts, key=lambda a: (_kind(a), -len(printer(a)), printer(a)))
             fitted = fit(part)
             name = namer(fitted)
+            printer.note(name, part)
             lines.append((name, fitted))
             term = term.xreplace({part: name})
         return term

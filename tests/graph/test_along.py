@@ -1,0 +1,49 @@
+"""Formulas with sums, norms and softmax: the printed code against PyTorch's own autograd, first and second order."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from formulas import ALONG
+from test_derive import inputs, plain, printed, second
+
+from pullback._tolerances import gradient_tolerance
+from pullback.graph.parse import parse
+from pullback.graph.source import function_source
+
+
+@pytest.mark.parametrize("name", ALONG)
+def test_equals_autograd(name: str) -> None:
+    case = ALONG[name]
+    arguments = inputs(name, case, shapes=True)
+    tensors = [v for v in arguments.values() if isinstance(v, torch.Tensor)]
+    want_out, out = plain(case)(*arguments.values()), printed(case).apply(*arguments.values())
+    weight = torch.linspace(0.5, 1.5, want_out.numel(), dtype=torch.float64).reshape(want_out.shape)
+    want = torch.autograd.grad(want_out, tensors, weight, create_graph=True)
+    got = torch.autograd.grad(out, tensors, weight, create_graph=True)
+    roughly = gradient_tolerance(torch.float64)._asdict()
+    torch.testing.assert_close(got, want, **roughly)
+    torch.testing.assert_close(second(got, tensors), second(want, tensors), **roughly)
+
+
+@pytest.mark.parametrize("name", ["norm_dim", "layer_norm", "soft_cross_entropy", "logsumexp", "cosine"])
+def test_functions_run(name: str) -> None:
+    case = ALONG[name]
+    arguments = inputs(name, case, shapes=True)
+    space: dict[str, object] = {}
+    exec(function_source(parse(case.text, name="formula")), space)
+    tensors = list(arguments.values())
+    results = [torch.autograd.grad(f(*tensors).sum(), tensors) for f in (space["formula"], plain(case))]
+    torch.testing.assert_close(*results)
+
+
+def test_an_all_infinite_row_gets_no_gradient() -> None:
+    x = torch.tensor([[-torch.inf, -torch.inf], [0.0, -torch.inf]], dtype=torch.float64, requires_grad=True)
+    (grad,) = torch.autograd.grad(printed(ALONG["logsumexp"]).apply(x).sum(), x)
+    assert grad.tolist() == [[0.0, 0.0], [1.0, 0.0]]
+
+
+def test_a_norm_at_zero_has_gradient_zero() -> None:
+    x = torch.zeros(3, 4, dtype=torch.float64, requires_grad=True)
+    (grad,) = torch.autograd.grad(printed(ALONG["norm"]).apply(x), x)
+    assert grad.tolist() == torch.zeros(3, 4).tolist()

@@ -1,0 +1,142 @@
+"""Hand-written backwards: right ones are proved, wrong ones get the right formula."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import pullback
+from pullback.graph.prove import prove
+
+sigmoid = torch.sigmoid
+
+
+def hand_written(forward: Callable[..., Any], backward: Callable[..., Any]) -> type[torch.autograd.Function]:
+    """A class as its author would have written it."""
+
+    class Hand(torch.autograd.Function):
+        @staticmethod
+        def backward(ctx: Any, grad_output: torch.Tensor) -> Any:
+            return backward(grad_output, *ctx.saved_tensors)
+
+    names = ", ".join("xyz"[: forward.__code__.co_argcount])
+    space: dict[str, Any] = {"f": forward}
+    exec(f"def forward(ctx, {names}):\n    ctx.save_for_backward({names})\n    return f({names})", space)
+    Hand.forward = staticmethod(space["forward"])  # type: ignore[method-assign]
+    return Hand
+
+
+RIGHT: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "silu": (lambda x: x * sigmoid(x), lambda g, x: g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))),
+    "silu_exp": (
+        lambda x: x * sigmoid(x),
+        lambda g, x: g * (sigmoid(x) + x * torch.exp(-x) / (1 + torch.exp(-x)) ** 2),
+    ),
+    "mish": (
+        lambda x: x * torch.tanh(F.softplus(x)),
+        lambda g, x: g * (torch.tanh(F.softplus(x)) + x * sigmoid(x) * (1 - torch.tanh(F.softplus(x)) ** 2)),
+    ),
+    "relu": (lambda x: x.clamp(min=0), lambda g, x: g * (x > 0)),
+    "relu_where": (torch.relu, lambda g, x: torch.where(x <= 0, torch.zeros_like(g), g)),
+    "gelu": (
+        F.gelu,
+        lambda g, x: g * (0.5 * (1 + torch.erf(x / math.sqrt(2))) + x * torch.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
+    ),
+    "hardswish": (
+        lambda x: x * F.relu6(x + 3) / 6,
+        lambda g, x: g * torch.where(x < -3, 0, torch.where(x > 3, 1, (2 * x + 3) / 6)),
+    ),
+    "elu": (lambda x: F.elu(x, 1.5), lambda g, x: torch.where(x > 0, g, g * 1.5 * x.exp())),
+    "product": (lambda x, y: x * y, lambda g, x, y: (g * y, g * x)),
+    "norm": (
+        lambda x, y: torch.sqrt(x * x + y * y),
+        lambda g, x, y: (g * x / torch.sqrt(x * x + y * y), g * y / torch.sqrt(x * x + y * y)),
+    ),
+    "atan2": (torch.atan2, lambda g, x, y: (g * y / (x * x + y * y), -g * x / (x * x + y * y))),
+    "snake": (
+        lambda x, y: x + torch.sin(y * x) ** 2 / y,
+        lambda g, x, y: (
+            g * (1 + torch.sin(2 * x * y)),
+            g * (x * torch.sin(2 * x * y) / y - torch.sin(x * y) ** 2 / y**2),
+        ),
+    ),
+    "softsign": (lambda x: x / (1 + x.abs()), lambda g, x: g / (1 + x.abs()) ** 2),
+    "log_cosh": (lambda x: torch.log(torch.cosh(x)), lambda g, x: g * torch.tanh(x)),
+}
+WRONG: dict[str, tuple[Callable[..., Any], Callable[..., Any], str]] = {
+    "sign": (
+        lambda x: x * sigmoid(x),
+        lambda g, x: g * sigmoid(x) * (1 + x * (1 + sigmoid(x))),
+        "grad_output * torch.sigmoid(x) * (1 + x * (1 - torch.sigmoid(x)))",
+    ),
+    "cotangent": (lambda x: x**2, lambda g, x: 2 * x, "2 * grad_output * x"),
+    "factor": (lambda x: torch.exp(3 * x), lambda g, x: g * torch.exp(3 * x), "3 * grad_output * output"),
+    "branch": (
+        lambda x: torch.where(x > 2, x, x * x),
+        lambda g, x: 2 * g * x,
+        "grad_output * torch.where(x > 2, 1, 2 * x)",
+    ),
+    "slight": (torch.tanh, lambda g, x: g * (1.0005 - torch.tanh(x) ** 2), "grad_output * (1 - output**2)"),
+}
+
+
+def arguments(forward: Callable[..., Any]) -> list[torch.Tensor]:
+    count = getattr(forward, "__code__", None)
+    return [torch.rand(3, dtype=torch.float64) for _ in range(count.co_argcount if count else 1)]
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_ones_are_proved(name: str) -> None:
+    forward, backward = RIGHT[name]
+    wrapped = {
+        torch.relu: lambda x: torch.relu(x),
+        F.gelu: lambda x: F.gelu(x),
+        torch.atan2: lambda x, y: torch.atan2(x, y),
+    }
+    forward = wrapped.get(forward, forward)
+    judged = prove(hand_written(forward, backward), *arguments(forward))
+    assert {judgement.verdict for judgement in judged.values()} == {"proved"}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_ones_get_the_formula(name: str) -> None:
+    forward, backward, formula = WRONG[name]
+    forward = (lambda x: torch.tanh(x)) if forward is torch.tanh else forward
+    (judgement,) = prove(hand_written(forward, backward), *arguments(forward)).values()
+    assert (judgement.verdict, judgement.formula) == ("wrong", formula)
+    assert judgement.point["theirs"] != judgement.point["right"]
+
+
+def test_rules_of_a_function_are_judged() -> None:
+    @pullback.function
+    def swish(x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        gate = torch.sigmoid(b * x)
+        return pullback.keep(x * gate, gate=gate)
+
+    @swish.grad("x")
+    def _(g: torch.Tensor, x: torch.Tensor, b: torch.Tensor, gate: torch.Tensor) -> torch.Tensor:
+        return g * gate * (1 + b * x * (1 - gate))
+
+    @swish.grad("b")
+    def _(g: torch.Tensor, x: torch.Tensor, gate: torch.Tensor) -> torch.Tensor:
+        return g * x * gate * (1 - gate)
+
+    judged = prove(swish, torch.rand(3, dtype=torch.float64), torch.rand((), dtype=torch.float64))
+    assert {name: judgement.verdict for name, judgement in judged.items()} == {"x": "proved", "b": "wrong"}
+    assert judged["b"].formula == "grad_output * torch.sigmoid(x * b) * (1 - torch.sigmoid(x * b)) * x * x"
+
+
+def test_rounded_constants_are_tested_not_proved() -> None:
+    """The often-copied gelu gradient has constants of six digits."""
+
+    def backward(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        inner = 0.0356774 * x**3 + 0.797885 * x
+        return g * (0.5 * torch.tanh(inner) + (0.0535161 * x**3 + 0.398942 * x) / torch.cosh(inner) ** 2 + 0.5)
+
+    cls = hand_written(lambda x: F.gelu(x, approximate="tanh"), backward)
+    assert prove(cls, torch.rand(3, dtype=torch.float64))["x"].verdict == "tested"
