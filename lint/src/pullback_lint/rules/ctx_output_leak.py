@@ -34,8 +34,9 @@ def _setup_sets(function: Function) -> dict[ast.AST, AttributeSet]:
 
 
 def _is_output(function: Function, forward: Method, item: AttributeSet) -> bool:
-    if item.value.alias == {"out"} and isinstance(item.expr, ast.Name):
-        return True
+    setup = function.method("setup_context")
+    if setup is not None and item.value.alias == {"out"}:
+        return isinstance(item.expr, ast.Name) and item.expr.id == setup.parameters[-1].name
     if item.value.tags & {"plain", "scalar", "list", "tuple", "dict"} or item.value.aliases("in."):
         return False
     return any(
