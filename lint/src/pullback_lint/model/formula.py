@@ -25,7 +25,7 @@ TOLERANCE = 1e-5
 class Compared(NamedTuple):
     """The gradient of one input at several points, and what it would be by the chain rule."""
 
-    index: int
+    place: int
     got: tuple[float, ...]
     wanted: tuple[float, ...]
 

@@ -85,9 +85,9 @@ def _by_value(function: Function, elements: tuple[Element, ...]) -> Iterator[Pro
     wrong = [item for item in compare(function) if item.is_wrong]
     for one, two in itertools.combinations(wrong, 2):
         if all(map(agree, one.got, two.wanted)) and all(map(agree, two.got, one.wanted)):
-            first, second = function.inputs[one.index].name, function.inputs[two.index].name
+            first, second = function.inputs[one.place].name, function.inputs[two.place].name
             yield Problem(
-                elements[one.index].node,
+                elements[one.place].node,
                 f"this is the gradient of `{second}`, and that of `{first}` is returned for it",
                 argument=first,
                 fix="return the gradients in the order of forward's inputs",

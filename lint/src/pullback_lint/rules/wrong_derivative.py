@@ -18,9 +18,9 @@ def check_function(function: Function) -> Iterator[Problem]:
     _, elements = function.gradients[0]
     for item in compared:
         if item.is_wrong and not _is_explained(item, compared):
-            name = function.inputs[item.index].name
+            name = function.inputs[item.place].name
             yield Problem(
-                elements[item.index].node,
+                elements[item.place].node,
                 f"this is not the derivative with respect to `{name}`{_how(item)}",
                 argument=name,
                 fix="derive the formula again, or declare the class with `# pullback: surrogate`",
