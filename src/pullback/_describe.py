@@ -11,9 +11,13 @@ import torch
 
 def tensor(value: torch.Tensor) -> str:
     """A tensor in one word, such as ``float32[3, 4]`` or ``float32[3, 4] cuda:0``."""
-    kind = str(value.dtype).removeprefix("torch.")
-    place = "" if value.device.type == "cpu" else f" {value.device}"
-    return f"{kind}[{', '.join(map(str, value.shape))}]{place}"
+    return like(value.shape, value.dtype, value.device)
+
+
+def like(shape: Iterable[int], dtype: torch.dtype, device: torch.device) -> str:
+    """Shape, dtype and device in the same form as `tensor`."""
+    place = "" if device.type == "cpu" else f" {device}"
+    return f"{str(dtype).removeprefix('torch.')}[{', '.join(map(str, shape))}]{place}"
 
 
 def value(thing: object) -> str:

@@ -41,3 +41,13 @@ def value_tolerance(dtype: torch.dtype) -> Tolerance:
 def gradient_tolerance(dtype: torch.dtype) -> Tolerance:
     """The tolerance for gradients of ``dtype``; exact for integers and booleans."""
     return GRADIENTS.get(dtype, Tolerance(0.0, 0.0))
+
+
+# the checker: how far a gradient may be from its reference, as (relative to the element, relative to the largest one)
+CHECK = {
+    "exact": Tolerance(2e-7, 2e-9),  # float64 throughout, the reference by autograd
+    "differences": Tolerance(2e-5, 2e-6),  # the reference by finite differences
+    "single": Tolerance(2e-3, 2e-4),  # float32 somewhere in the forward
+    "half": Tolerance(5e-2, 2e-2),  # half precision somewhere in the forward
+}
+NOTHING = 1e-13  # a gradient below this is zero

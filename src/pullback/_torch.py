@@ -1,0 +1,246 @@
+"""The only place that touches private names of PyTorch.
+
+Everything here is re-exported under a name that says what pullback uses it for; when a torch release moves
+something, this is the file to change.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import torch
+import torch.autograd.forward_ad as forward_ad
+from torch._functorch.autograd_function import VmapInfo, custom_function_call
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch.autograd import Function as AutogradFunction
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+__all__ = [
+    "AutogradFunction",
+    "TorchDispatchMode",
+    "TorchFunctionMode",
+    "VmapInfo",
+    "allow_in_graph",
+    "autocast_enabled",
+    "bare_apply",
+    "below_autograd",
+    "compiling",
+    "current_level",
+    "custom_function_call",
+    "dispatch_modes",
+    "dual_level",
+    "forward_ad",
+    "function_modes",
+    "functorch_enabled",
+    "grad_enabled",
+    "has_tangent",
+    "hint",
+    "in_transform",
+    "is_transformed",
+    "jit_tracing",
+    "level_of",
+    "lower_levels",
+    "nonstrict_trace",
+    "outside_all_stacks",
+    "outside_modes",
+    "pre_dispatch_modes",
+    "proxy_tracing",
+    "pytree",
+    "tracing_graph",
+    "unwrap_dead",
+    "when_dynamo_loads",
+]
+
+compiling = torch.compiler.is_dynamo_compiling
+grad_enabled = torch._C.is_grad_enabled
+in_transform = torch._C._are_functorch_transforms_active
+dispatch_modes = torch._C._len_torch_dispatch_stack
+autocast_enabled = torch._C._is_any_autocast_enabled
+function_modes = torch._C._is_torch_function_mode_enabled
+level_of = torch._C._functorch.maybe_get_level  # of a tensor under torch.func; negative if it is in none
+is_transformed = torch._C._functorch.is_functorch_wrapped_tensor
+below_autograd = torch._C._AutoDispatchBelowAutograd
+unwrap_dead = torch._C._functorch.unwrap_if_dead
+jit_tracing = torch._C._get_tracing_state
+pre_dispatch_modes = torch._ops._len_torch_dispatch_stack_pre_dispatch
+
+
+def current_level() -> int:
+    """The innermost active level of torch.func; 0 outside of all."""
+    top = torch._C._functorch.peek_interpreter_stack()
+    return int(top.level()) if top is not None else 0
+
+
+def dual_level() -> int:
+    """The current level of ``torch.autograd.forward_ad``; negative outside of one."""
+    return int(forward_ad._current_level)
+
+
+def tracing_graph() -> bool:
+    """Whether AOTAutograd is tracing a graph for ``torch.compile`` or export right now."""
+    return torch._guards.TracingContext.try_get() is not None
+
+
+def proxy_tracing() -> bool:
+    """Whether ``make_fx`` (or export, which uses it) is recording operations right now."""
+    return get_proxy_mode() is not None
+
+
+def has_tangent(tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether any tensor carries a tangent of ``torch.autograd.forward_ad``.
+
+    Dynamo's graph enters the level in C++ only, so while a graph is being traced the Python counter says nothing.
+    """
+    if forward_ad._current_level < 0 and not tracing_graph():
+        return False
+    return any(
+        torch._VF._unpack_dual(t, level=0)[1] is not None for t in tensors if t.is_floating_point() or t.is_complex()
+    )
+
+
+@contextmanager
+def lower_levels() -> Iterator[Callable[[Any], Any]]:
+    """Inside of a ``jvp``, where PyTorch switches forward mode off: on again for the levels below.
+
+    Gives a function that takes this level's tangent from a tensor; without it, jvp of jvp is silently zero.
+    """
+    with forward_ad._set_fwd_grad_enabled(True):
+        yield lambda t: t if t is None else torch._VF._unpack_dual(t, level=0)[0]  # type: ignore[attr-defined]
+
+
+def bare_apply(cls: type[AutogradFunction]) -> Callable[..., Any]:
+    """``cls.apply`` without its Python wrapper, which binds the signature anew on every call (10 µs)."""
+    return super(AutogradFunction, cls).apply  # type: ignore[no-any-return, misc]
+
+
+@contextmanager
+def outside_all_stacks() -> Iterator[None]:
+    """Run plain eager code, whatever transforms and modes are active around it."""
+    with (
+        torch._C.DisableTorchFunction(),
+        _disable_current_modes(),
+        temporarily_clear_interpreter_stack(),
+        torch.no_grad(),
+        forward_ad._set_fwd_grad_enabled(False),
+    ):
+        yield
+
+
+@contextmanager
+def outside_modes() -> Iterator[None]:
+    """Run outside of dispatch modes and torch functions, but inside the transforms."""
+    with torch._C.DisableTorchFunction(), _disable_current_modes():
+        yield
+
+
+@contextmanager
+def functorch_enabled() -> Iterator[None]:
+    """Let torch.func transforms start inside a kernel: a tracing mode around it has excluded their dispatch keys."""
+    excluded = torch._C._dispatch_tls_local_exclude_set()
+    for name in _FUNCTORCH_KEYS:
+        excluded = excluded - torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, name))
+    with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded):
+        yield
+
+
+_FUNCTORCH_KEYS = (
+    "FuncTorchDynamicLayerFrontMode",
+    "FuncTorchDynamicLayerBackMode",
+    "FuncTorchBatched",
+    "FuncTorchVmapMode",
+    "FuncTorchBatchedDecomposition",
+    "FuncTorchGradWrapper",
+)
+
+
+def hint(size: int | torch.SymInt) -> int:
+    """A size as a number: what a symbolic one has been seen to be."""
+    return int(size) if isinstance(size, int) else size.node.hint
+
+
+def allow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """As `nonstrict_trace`, for functions of tensors and plain data only."""
+    import torch._dynamo
+
+    return torch._dynamo.allow_in_graph(fn)  # type: ignore[no-any-return]
+
+
+def nonstrict_trace(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """``fn`` as one node of Dynamo's graph; AOTAutograd then traces through it."""
+    import torch._dynamo
+
+    return torch._dynamo.nonstrict_trace(fn)
+
+
+def when_dynamo_loads(action: Callable[[], None]) -> None:
+    """Run ``action`` now if Dynamo is loaded, else right after it is: importing it takes seconds."""
+    if "torch._dynamo" in sys.modules:
+        action()
+    else:
+        sys.meta_path.insert(0, _AfterDynamo(action))
+
+
+class _AfterDynamo(MetaPathFinder):
+    """Stands first among the finders until Dynamo is imported, then steps aside."""
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self.action = action
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """The ordinary spec, with a loader that runs the action after loading."""
+        if name != "torch._dynamo":
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec(name)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                load(module)
+                self.action()
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+# --- check: operators of torch.library, fill of fresh memory
+
+
+class OperatorParts(NamedTuple):
+    """What an operator was made of; None where there is nothing to see."""
+
+    name: str
+    forward: Callable[..., Any] | None
+    backward: Callable[..., Any] | None
+    setup_context: Callable[..., Any] | None
+    has_fake: bool
+
+
+def is_custom_op(thing: Any) -> bool:
+    """Whether ``thing`` is an operator: made by torch.library.custom_op, or an overload found in torch.ops."""
+    kinds = (torch._library.custom_ops.CustomOpDef, torch._ops.OpOverload, torch._ops.OpOverloadPacket)
+    return isinstance(thing, kinds)
+
+
+def custom_op_parts(thing: Any) -> OperatorParts:
+    """The Python functions behind an operator."""
+    if isinstance(thing, torch._ops.OpOverloadPacket):
+        thing = getattr(thing, thing.overloads()[0])
+    if isinstance(thing, torch._ops.OpOverload):
+        known = torch._library.custom_ops.OPDEFS.get(thing._schema.name)
+        if known is None:
+            return OperatorParts(thing._schema.name, None, None, None, True)
+        thing = known
+    return OperatorParts(
+        thing._qualname, thing._init_fn, thing._backward_fn, thing._setup_context_fn, thing._abstract_fn is not None
+    )

@@ -1,0 +1,110 @@
+"""Check: find what is wrong with any differentiable function, and say why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from pullback.check import battery, tree
+from pullback.check.report import Finding, Report, TargetReport
+from pullback.check.target import target
+from pullback.check.watch import watch
+from pullback.errors import GradientMismatchError, UsageError
+
+__all__ = ["Finding", "Report", "TargetReport", "assert_correct", "check", "gradcheck", "watch"]
+
+
+def check(
+    fn: Callable[..., Any],
+    *inputs: Any,
+    intended: Callable[..., Any] | None = None,
+    reference: Callable[..., Any] | None = None,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | None = None,
+    evaluations: int | None = None,
+    call: Callable[..., Any] | None = None,
+) -> Report:
+    """Everything that is wrong with a differentiable function, each fault with its cause and fix.
+
+    Args:
+        fn: An autograd.Function (or its ``apply``), a Function, an operator of torch.library, a module, any callable.
+        *inputs: Its positional arguments; inferred when there are none.
+        intended: A differentiable function whose gradient ``fn`` is meant to have, for a surrogate.
+        reference: A differentiable function with the right values, for an opaque forward.
+        device: Where to move the inputs first.
+        dtype: What to convert floating inputs to first.
+        evaluations: How many calls of forward finite differences may cost per argument.
+        call: How ``fn`` is called, where that is not ``fn.apply`` or ``fn`` itself.
+
+    Returns:
+        A `Report`; ``report.ok`` is False when there is a finding at error level or nothing could be checked.
+
+    >>> class Square(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, grad_output):
+    ...         (x,) = ctx.saved_tensors
+    ...         return 2 * x
+    >>> report = check(Square, torch.randn(3))
+    >>> report.ok, report.findings[0].name
+    (False, 'missing-grad-output')
+    """
+    if not callable(fn):
+        raise UsageError("pullback.check", "the first argument must be callable", type(fn).__name__)
+    subject = target(fn, call)
+    values = tuple(_placed(value, device, dtype) for value in inputs)
+    if not values:
+        from pullback.check import infer
+
+        return Report([infer.examine(subject, intended=intended, reference=reference, evaluations=evaluations)])
+    return Report([battery.examine(subject, values, intended=intended, reference=reference, evaluations=evaluations)])
+
+
+def _placed(value: Any, device: torch.device | str | None, dtype: torch.dtype | None) -> Any:
+    def place(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        floating = dtype if leaf.is_floating_point() else None
+        return leaf.detach().to(device=device, dtype=floating).requires_grad_(leaf.requires_grad)
+
+    return value if device is None and dtype is None else tree.transform(place, value)
+
+
+def assert_correct(fn: Callable[..., Any], *inputs: Any, **options: Any) -> Report:
+    """`check`, raising with the report's text unless all is well.
+
+    Raises:
+        GradientMismatchError: If there is a finding at error level, or the function could not be checked.
+    """
+    report = check(fn, *inputs, **options)
+    if not report.ok:
+        names = ", ".join(report.names()) or "; ".join(t.unchecked or "" for t in report.targets)
+        raise GradientMismatchError(
+            getattr(fn, "__name__", repr(fn)), "no fault may be found by pullback.check", names, str(report)
+        )
+    return report
+
+
+def gradcheck(fn: Callable[..., Any], inputs: Any, *, raise_exception: bool = True, **options: Any) -> bool:
+    """A drop-in for ``torch.autograd.gradcheck`` that says why.
+
+    Args:
+        fn: What to check.
+        inputs: A tensor or a tuple of arguments.
+        raise_exception: Whether a failure raises; otherwise the result is False.
+        **options: Accepted for compatibility; tolerances come from the dtype.
+
+    Raises:
+        GradientMismatchError: If the gradient is wrong and ``raise_exception`` holds.
+    """
+    arguments = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+    if raise_exception:
+        assert_correct(fn, *arguments)
+        return True
+    return check(fn, *arguments).ok

@@ -1,0 +1,170 @@
+"""Runs every probe on one case; a probe that fails says nothing about the target."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import pkgutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+from pullback.check import probes, state
+from pullback.check.arguments import Arguments, arguments, double
+from pullback.check.case import Case
+from pullback.check.report import Finding, TargetReport
+from pullback.check.target import Target, own_backward
+
+STAGES = ("nothing", "forward", "gradient")
+FIRST = ("contract", "fill", "rng", "mutation", "values", "layout")  # their findings explain others'
+WRONG = (
+    "wrong-derivative", "swapped-gradients", "missing-transpose", "complex-conj", "adjoint-vs-inverse",
+    "statistic-treated-constant", "mask-not-applied", "wrong-reduction-axis", "grad-output-scalarised",
+    "second-output-grad-dropped", "duplicate-index-overwrite", "reduction-mismatch", "param-grad-averaged",
+    "nondiff-mark-wrong", "recompute-no-enable-grad", "param-grad-none", "global-state", "elementwise-jacobian",
+)  # fmt: skip
+SECOND = ("double-backward-intermediate", "once-differentiable-missing", "second-derivative-wrong")
+IMPLIES = {  # a fault and what follows from it, not worth a finding of its own
+    "uninitialised-grad": ("wrong-derivative", "global-state", "saved-tensor-mutated", "noncontig-raw-memory",
+                           "rng-not-saved", "wrong-needs-input-grad-index", "nonlinear-backward", "missing-transpose",
+                           "double-backward-intermediate", "once-differentiable-missing", "none-grad-output",
+                           "mask-not-applied", "nan-at-kink", "nonfinite-at-extreme", "not-deterministic"),
+    "rng-not-saved": ("wrong-derivative", "global-state", "saved-tensor-mutated", "noncontig-raw-memory",
+                      "nonlinear-backward", "mask-not-applied", "double-backward-intermediate"),
+    **dict.fromkeys(WRONG, SECOND),
+    "inplace-unmarked": ("ctx-tensor-stale", "returns-input-view"),
+    "custom-op-mutates": ("wrong-derivative", "inplace-unmarked", "global-state", "saved-tensor-mutated", *SECOND, "jvp-wrong",
+                          "stack-drops-rule"),
+    "grad-output-mutated": ("saved-tensor-mutated", "noncontig-view", "noncontig-raw-memory"),
+    "missing-grad-output": ("nonlinear-backward", *SECOND, "jvp-wrong"),
+    "saved-tensor-mutated": SECOND,
+    "list-input-untracked": ("nondiff-mark-wrong", "param-grad-none"),
+    "ctx-output-leak": ("ctx-tensor-bypass-hooks",),
+    "legacy-nonstatic": ("no-setup-context", "returns-input-view"),
+}  # fmt: skip
+
+
+@functools.cache
+def found() -> tuple[ModuleType, ...]:
+    """All probe modules, those that explain others first."""
+    names = [info.name for info in pkgutil.iter_modules(probes.__path__)]
+    modules = {name: importlib.import_module(f"{probes.__name__}.{name}") for name in names}
+    rank = {name: position for position, name in enumerate(FIRST)}
+    ordered = sorted(names, key=lambda name: (STAGES.index(modules[name].NEEDS), rank.get(name, len(rank)), name))
+    return tuple(modules[name] for name in ordered)
+
+
+def examine(
+    target: Target,
+    values: tuple[Any, ...],
+    *,
+    intended: Callable[..., Any] | None = None,
+    reference: Callable[..., Any] | None = None,
+    evaluations: int | None = None,
+    inputs: str = "given",
+) -> TargetReport:
+    """Check one target with one set of arguments."""
+    from pullback import _describe
+
+    started = time.perf_counter()
+    report = TargetReport(target.name, target.kind, target.file, target.line, inputs, _describe.value(values))
+    with state.restored():
+        case = make_case(target, arguments(target, values), intended, reference, evaluations)
+        case.facts["asked"] = inputs != "inferred"
+        for module in found():
+            _run(module, case, report)
+        _conclude(case, report)
+    if inputs == "inferred":
+        _doubt_guesses(report)
+    report.seconds = time.perf_counter() - started
+    return report
+
+
+def _doubt_guesses(report: TargetReport) -> None:
+    """Backward raising an error of its own, for arguments that were only inferred, says nothing."""
+    doubted = [f for f in report.findings if f.name == "backward-raises"]
+    if doubted:
+        report.findings = [f for f in report.findings if f not in doubted]
+        report.unchecked = f"{doubted[0].message} (with inferred inputs)"
+
+
+def static(target: Target, report: TargetReport) -> None:
+    """What can be said about a target that could not be run."""
+    from pullback.check.probes import vmap
+    from pullback.check.target import has_setup
+
+    if target.function is not None and not has_setup(target.function):
+        report.findings.append(replace(vmap.old_form(), probe="vmap", line=target.line))
+
+
+def make_case(
+    target: Target,
+    given: Arguments,
+    intended: Callable[..., Any] | None = None,
+    reference: Callable[..., Any] | None = None,
+    evaluations: int | None = None,
+) -> Case:
+    """The case in float64 if the target runs there, else with the arguments as given."""
+    wide = Case(target, given, given.map(double), intended, reference, evaluations)
+    if wide.base.ok:
+        return wide
+    narrow = Case(target, given, given, intended, reference, evaluations)
+    return narrow if narrow.base.ok or narrow.base.stage != wide.base.stage else wide
+
+
+def _run(module: ModuleType, case: Case, report: TargetReport) -> None:
+    name = module.__name__.rpartition(".")[2]
+    reason = _unmet(module.NEEDS, case)
+    if reason:
+        report.skipped.append({"probe": name, "reason": reason})
+        return
+    try:
+        for finding in module.probe(case):
+            _add(report, replace(finding, probe=name, line=finding.line or _line(case.target)))
+    except Exception as error:  # the target misbehaved in a way the probe did not foresee
+        report.skipped.append({"probe": name, "reason": f"{type(error).__name__}: {str(error)[:200]}"})
+
+
+def _unmet(needs: str, case: Case) -> str:
+    if needs != "nothing" and case.base.stage == "forward" and not case.base.ok:
+        return "forward raises"
+    if needs == "gradient" and not case.base.ok:
+        return "backward raises"
+    return ""
+
+
+def _add(report: TargetReport, finding: Finding) -> None:
+    known = {(other.name, other.argument) for other in report.findings}
+    implied = {name for other in report.findings for name in IMPLIES.get(other.name, ())}
+    unnamed = {other.name for other in report.findings if other.argument is None or finding.argument is None}
+    if (finding.name, finding.argument) not in known and finding.name not in implied | unnamed:
+        report.findings.append(finding)
+
+
+def _line(target: Target) -> int | None:
+    backward = own_backward(target.function) if target.function else target.backward
+    try:
+        return inspect.getsourcelines(inspect.unwrap(backward))[1] if backward else target.line
+    except (OSError, TypeError):
+        return target.line
+
+
+def _conclude(case: Case, report: TargetReport) -> None:
+    reference = case.facts.get("reference")
+    report.reference = {"intended": "given"}.get(reference.kind, reference.kind) if reference else None
+    base = case.base
+    if not base.ok and not report.findings:
+        report.unchecked = f"{base.stage} raises {type(base.error).__name__}: {str(base.error)[:300]}"
+    elif base.ok and not case.facts.get("tested") and not any(f.severity == "error" for f in report.findings):
+        report.unchecked = case.facts.get("untested", "values could not be compared")
+    report.notes += case.facts.get("notes", [])
+    if case.facts.get("tested"):
+        report.verdict = case.facts.get("verdict", "tested")
+
+
+def fault_names(report: TargetReport) -> Iterator[str]:
+    """The names of a report's findings."""
+    return (finding.name for finding in report.findings)

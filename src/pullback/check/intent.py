@@ -1,0 +1,94 @@
+"""Gradients that differ on purpose: surrogates, straight-through estimators, gradient modifiers."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+
+import torch
+
+from pullback.check import compare
+from pullback.check.case import Case
+from pullback.check.samples import Sample
+
+HINT = re.compile(
+    r"(?<![a-z])ste(?![a-z])|straight.?through|surrogate|pass.?through|lower.?bound|upper.?bound|fake.?quant|spik|"
+    r"revers|grad\w*.?(scal|clip|mod|hook|multipl)|(scal|clip|stop|detach|fak)\w*.?grad|binari[sz]|round|quant|guided",
+    re.IGNORECASE,
+)
+
+
+def is_flat(samples: Sequence[Sample], leaf: int) -> bool:
+    """Whether the output is locally constant in a leaf at every point."""
+    return all(compare.is_zero(sample.expected[leaf]) for sample in samples)
+
+
+def is_identity(samples: Sequence[Sample], leaf: int) -> bool:
+    """Whether forward hands a leaf through: its right gradient is the incoming one."""
+    for sample in samples:
+        expected = sample.expected[leaf]
+        incoming = [g for g in sample.incoming if g is not None]
+        if expected is None or not any(_equal(expected, g) for g in incoming):
+            return False
+        x = sample.arguments.differentiable[leaf]
+        if not any(_equal(out, x) for out in sample.outputs):
+            return False
+    return bool(samples)
+
+
+def _equal(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.numel() == b.numel() and compare.same(a.reshape(-1), b.reshape(-1).to(a.dtype))
+
+
+def differs_where_flat(samples: Sequence[Sample], leaf: int, level: str) -> bool:
+    """Whether the target's gradient is right wherever the right one is not zero."""
+    for sample in samples:
+        got, expected = sample.got[leaf], sample.expected[leaf]
+        if got is None or expected is None or got.shape != expected.shape:
+            return False
+        if bool((compare.wrong(got, expected, level) & (expected != 0)).any()):
+            return False
+    return True
+
+
+def hinted(case: Case) -> bool:
+    """Whether the author says in name, docstring or comment that the gradient is meant to differ."""
+    if "surrogate" in case.target.notes:
+        return True
+    subject = case.target.subject
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", case.target.name) + " " + (inspect.getdoc(subject) or "")
+    if (subject.__doc__ or "") == (torch.autograd.Function.__doc__ or ""):
+        words = case.target.name
+    return bool(HINT.search(words) or HINT.search(case.target.name) or _source_says(subject))
+
+
+SAYS = re.compile(r"surrogate|super.?spike|straight.?through|heaviside", re.IGNORECASE)
+
+
+def _source_says(subject: object) -> bool:
+    try:
+        return bool(SAYS.search(inspect.getsource(subject)))  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return False
+
+
+def says_surrogate(case: Case) -> bool:
+    """Whether the word is in the code: then even what no rule explains is taken as meant."""
+    return "surrogate" in case.target.notes or _source_says(case.target.subject)
+
+
+ROUNDING = {
+    torch.round, torch.floor, torch.ceil, torch.trunc, torch.sign, torch.Tensor.round, torch.Tensor.floor,
+    torch.Tensor.ceil, torch.Tensor.trunc, torch.Tensor.sign, torch.fix, torch.Tensor.fix,
+}  # fmt: skip
+
+
+class StraightThrough(torch.overrides.TorchFunctionMode):
+    """Lets gradients pass through rounding while a forward runs: the usual meaning of a quantiser's gradient."""
+
+    def __torch_function__(self, func: object, types: object, args: tuple = (), kwargs: dict | None = None) -> object:  # type: ignore[type-arg]
+        result = func(*args, **(kwargs or {}))  # type: ignore[operator]
+        if func in ROUNDING and isinstance(args[0], torch.Tensor) and args[0].requires_grad:
+            return args[0] + (result - args[0]).detach()
+        return result

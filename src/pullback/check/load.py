@@ -1,0 +1,182 @@
+"""Loads somebody's file in a worker: as a module of its package, by itself, or as a slice."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import linecache
+import sys
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pullback.check import discover
+
+
+def load(source: discover.Source) -> tuple[types.ModuleType, list[str]]:
+    """The loaded module, and notes on how it was loaded."""
+    wanted = {found.name for found in source.candidates} | set(HELPERS)
+    wanted |= {f"{found.name}{suffix}" for found in source.candidates for suffix in SUFFIXES}
+    if source.path.suffix == ".ipynb":
+        return _slice(source, wanted), ["loaded as a slice: the notebook's cells were not run"]
+    if not discover.has_work(ast.parse(source.text)):
+        try:
+            return _module(source.path), []
+        except BaseException as error:  # whatever importing it raises, even SystemExit
+            reason = f"{type(error).__name__}: {str(error)[:120]}"
+            return _slice(source, wanted), [f"loaded as a slice: importing it raises {reason}"]
+    return _slice(source, wanted), ["loaded as a slice: the file does work when it is imported"]
+
+
+HELPERS = ("make_inputs", "intended", "reference", "call")
+SUFFIXES = ("_inputs", "_intended", "_reference", "_call")
+
+
+def _module(path: Path) -> types.ModuleType:
+    root, parts = path.parent, [path.stem] if path.stem != "__init__" else []
+    while (root / "__init__.py").exists():
+        parts.insert(0, root.name)
+        root = root.parent
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    if len(parts) > 1 or path.stem == "__init__":
+        return importlib.import_module(".".join(parts))
+    spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"cannot load {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(spec.name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _slice(source: discover.Source, wanted: set[str]) -> types.ModuleType:
+    """Statement by statement; what fails is left out, modules that are missing are stood in for."""
+    text = discover.sliced(source.text, wanted)
+    module = types.ModuleType(f"pullback_slice_{source.path.stem.replace('-', '_').replace('.', '_')}")
+    module.__file__ = str(source.path)
+    module.__package__ = _package(source.path)
+    sys.modules[module.__name__] = module
+    name = str(source.path)
+    if source.path.suffix == ".ipynb":
+        linecache.cache[name] = (len(source.text), None, source.text.splitlines(keepends=True), name)
+    with _Absent():
+        for node in ast.parse(text).body:
+            code = compile(ast.Module([node], []), name, "exec", dont_inherit=True)
+            try:
+                exec(code, vars(module))  # noqa: S102 running their code is what a check does
+            except BaseException as error:  # a definition that cannot be had is left out
+                vars(module).setdefault("__failed__", []).append(f"line {node.lineno}: {error}")
+    return module
+
+
+def nested(module: types.ModuleType, source: discover.Source, found: discover.Found) -> Any:
+    """A class defined inside another class or a function, if it can be had without calling anything."""
+    value: Any = module
+    for name in found.path:
+        value = getattr(value, name, None)
+    if value is not None and value is not module and hasattr(value, found.name):
+        return getattr(value, found.name)
+    node = next(n for n in ast.walk(ast.parse(source.text))
+                if isinstance(n, ast.ClassDef) and n.lineno == found.line and n.name == found.name)  # fmt: skip
+    if not _free(node) <= set(vars(module)) | set(vars(builtins)):
+        return None
+    code = compile(ast.Module([node], []), str(source.path), "exec", dont_inherit=True)
+    space: dict[str, Any] = {}
+    try:
+        exec(code, vars(module), space)  # noqa: S102 running their code is what a check does
+    except BaseException:  # it needed more than its names say
+        return None
+    return space.get(found.name)
+
+
+def _free(node: ast.ClassDef) -> set[str]:
+    """The names that a class takes from around it."""
+    read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    own = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    own |= {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
+    own |= {n.name for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    return read - own
+
+
+def _package(path: Path) -> str:
+    parts, root = [], path.parent
+    while (root / "__init__.py").exists():
+        parts.insert(0, root.name)
+        root = root.parent
+    return ".".join(parts)
+
+
+class _Stub(types.ModuleType):
+    """Stands in for a module that is not installed: everything in it exists, nothing in it works."""
+
+    __path__: list[str] = []
+    __pullback_stub__ = True
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Nothing(f"{self.__name__}.{name}")
+
+
+class _Nothing:
+    """Something from a module that is not installed."""
+
+    __pullback_stub__ = True
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and callable(args[0]) and not kwargs:
+            return args[0]  # a decorator
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Nothing(f"{self._name}.{name}")
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        return (object,)
+
+    def __getitem__(self, item: Any) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        return False
+
+
+class _Absent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """While active, an import that finds nothing gives a stand-in."""
+
+    def __enter__(self) -> _Absent:
+        sys.meta_path.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.meta_path.remove(self)
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """A stand-in for anything not found elsewhere; torch and the standard library are left to fail."""
+        top = name.partition(".")[0]
+        if top in sys.stdlib_module_names or top in ("torch", "numpy", "pullback", "pullback_lint"):
+            return None
+        parent = sys.modules.get(name.rpartition(".")[0])
+        if parent is not None and not hasattr(parent, "__pullback_stub__") and hasattr(parent, "__file__"):
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        """The stand-in."""
+        return _Stub(spec.name)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Nothing to run."""

@@ -1,0 +1,136 @@
+"""Low precision is enough: the gradient keeps its digits in float32 and stays in range in float16."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from pullback.check import reference, tree
+from pullback.check.arguments import Arguments, double
+from pullback.check.case import Case, Outcome, cotangents
+from pullback.check.points import domain
+from pullback.check.report import Finding
+
+NEEDS = "gradient"
+GRID = {
+    "real": (-20.0, -18.0, -10.0, -5.0, -2.0, -1.0, -0.1, -1e-3, 1e-3, 0.1, 1.0, 2.0, 5.0, 10.0, 18.0, 20.0),
+    "positive": (1e-4, 1e-3, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 18.0, 20.0),
+    "unit": (1e-4, 1e-3, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999, 0.9999),
+}
+LOST = 1e-3  # relative error of a gradient in float32 that has lost its digits
+LARGEST = 6e4  # just inside of float16
+
+
+def probe(case: Case) -> Iterator[Finding]:
+    """Compare the target's gradient in low precision with its own in float64, from the same numbers."""
+    yield from _single(case)
+    yield from _half(case)
+
+
+def _single(case: Case) -> Iterator[Finding]:
+    for leaf, name in enumerate(case.arguments.diff_names):
+        if not _pointwise(case, leaf):
+            continue
+        for arguments in _filled(case.arguments, leaf):
+            place = _lost(case, arguments, leaf)
+            if place is not None:
+                x, got, right = place
+                yield Finding(
+                    "float32-cancellation", f"in float32 the gradient of {name!r} loses its digits at {x:g}: got "
+                    f"{got:.3g}, right is {right:.3g}",
+                    cause="a difference of nearly equal numbers, such as 1 - y, leaves only rounding errors",
+                    fix="use a form without the difference, from the input rather than from the output",
+                    argument=name, evidence={"at": x, "got": got, "expected": right}, level="warning",
+                )  # fmt: skip
+                break
+
+
+def _pointwise(case: Case, leaf: int) -> bool:
+    x = case.arguments.differentiable[leaf]
+    outputs = [o for o in case.base.outputs if o.requires_grad]
+    if x.is_complex() or x.numel() < 2 or any(o.shape != x.shape for o in outputs):
+        return False
+    incoming = cotangents(case.base.outputs)
+    return bool(outputs) and reference.pointwise(case, case.arguments, incoming, leaf) is not None
+
+
+def _filled(arguments: Arguments, leaf: int) -> Iterator[Arguments]:
+    """The arguments with the grid laid out over the elements of one of them, as often as it takes."""
+    x = arguments.differentiable[leaf]
+    grid = torch.tensor(GRID[domain(x)], dtype=torch.float32)
+    for start in range(0, len(grid), x.numel()):
+        values = grid.roll(-start).repeat(-(-x.numel() // len(grid)))[: x.numel()].reshape(x.shape)
+        tensors = [t.float() for t in arguments.differentiable]
+        tensors[leaf] = values
+        yield arguments.with_differentiable(tensors)
+
+
+def _lost(case: Case, arguments: Arguments, leaf: int) -> tuple[float, float, float] | None:
+    low = case.run(arguments.map(_float))
+    high = case.run(arguments.map(double))
+    moved = arguments.map(double)
+    tensors = list(moved.differentiable)
+    tensors[leaf] = tensors[leaf] * (1 + 1.2e-7)
+    near = case.run(moved.with_differentiable(tensors))
+    a, b, c = (outcome.grads[leaf] if outcome.ok else None for outcome in (low, high, near))
+    if not _same_values(low, high):
+        return None
+    if a is None or b is None or c is None or not bool(torch.isfinite(a).all()):
+        return None
+    size = b.abs().clamp_min(1e-30)
+    error, condition = (a.double() - b).abs() / size, (c - b).abs() / size
+    lost = (error > LOST) & (error > 20 * condition) & (b.abs() > 1e-9) & torch.isfinite(low.outputs[0])
+    if not bool(lost.any()):
+        return None
+    at = int(torch.where(lost, error, -1.0).reshape(-1).argmax())
+    return tuple(float(t.reshape(-1)[at]) for t in (arguments.differentiable[leaf], a, b))  # type: ignore[return-value]
+
+
+def _same_values(low: Outcome, high: Outcome) -> bool:
+    """Whether forward does the same in both dtypes; one that draws random numbers does not."""
+    pairs = [(a.double(), b.double()) for a, b in zip(low.outputs, high.outputs, strict=True) if _real(a)]
+    return all(bool(((a - b).abs() <= 1e-2 * b.abs() + 1e-6).all()) for a, b in pairs)
+
+
+def _float(leaf: object) -> object:
+    return leaf.float() if isinstance(leaf, torch.Tensor) and leaf.dtype is torch.float64 else leaf
+
+
+def _half(case: Case) -> Iterator[Finding]:
+    for value in (2e-3, 3e2):
+        arguments = case.arguments.with_differentiable(
+            [_sized(x, value, k) for k, x in enumerate(case.arguments.differentiable)]
+        ).map(_to_half)
+        low, high = case.run(arguments), case.run(arguments.map(double))
+        if not low.ok or not high.ok or not all(bool(torch.isfinite(o).all()) for o in low.outputs if _real(o)):
+            continue
+        for name, a, b in zip(arguments.diff_names, low.grads, high.grads, strict=True):
+            if a is not None and b is not None and bool((~torch.isfinite(a) & _fits(b)).any()):
+                yield Finding(
+                    "fp16-overflow", f"in float16 the gradient of {name!r} overflows at values of {value:g}, where it "
+                    "is representable", cause="an intermediate value leaves the range of float16",
+                    fix="compute in float32 for half inputs, or reorder so that nothing large is formed",
+                    argument=name, evidence={"at": value}, level="warning",
+                )  # fmt: skip
+                return
+
+
+def _fits(b: torch.Tensor) -> torch.Tensor:
+    """Where a gradient is neither negligible nor too large for float16."""
+    return (b.abs() > 1e-2) & (b.abs() < LARGEST)
+
+
+def _real(tensor: torch.Tensor) -> bool:
+    return tree.is_differentiable(tensor)
+
+
+def _sized(x: torch.Tensor, value: float, seed: int) -> torch.Tensor:
+    if x.is_complex():
+        return x
+    sign = torch.ones_like(x) if domain(x) != "real" else torch.sign(reference.random_like(x, seed))
+    return sign * value if domain(x) != "unit" or value < 1 else x
+
+
+def _to_half(leaf: object) -> object:
+    return leaf.half() if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf

@@ -1,0 +1,211 @@
+"""The gradient is the derivative of forward, or what the author declares it to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from pullback.check import compare, context, infer, intent, repair, state, tree
+from pullback.check.case import Case, pull
+from pullback.check.reference import Reference, pointwise, reference
+from pullback.check.report import Finding
+from pullback.check.samples import Sample, bad, samples
+
+NEEDS = "gradient"
+
+
+def probe(case: Case) -> Iterator[Finding]:
+    """Compare every gradient at every point; explain what differs."""
+    truth = reference(case)
+    case.facts["reference"] = truth
+    taken = case.facts["samples"] = samples(case, truth)
+    if not taken:
+        case.facts["untested"] = "no point at which both gradients could be had"
+        return
+    case.facts["tested"] = True
+    if case.intended is not None:
+        yield from _declared(case, truth, taken)
+        return
+    for leaf in range(len(case.arguments.diff)):
+        yield from _leaf(case, truth, taken, leaf)
+
+
+def _declared(case: Case, truth: Reference, taken: list[Sample]) -> Iterator[Finding]:
+    """A declared intention takes the place of the reference."""
+    case.facts["verdict"] = "intent"
+    wanted = Reference("intended", _intended(case), truth.level)
+    redone = [_with_expected(sample, wanted) for sample in taken]
+    for leaf in range(len(case.arguments.diff)):
+        wrong = [s for s in redone if bad(s, leaf, wanted.level)]
+        if wrong and not _only_at_kinks(redone, wrong):
+            declared = any(bad(s, leaf, truth.level) or compare.is_zero(t.expected[leaf])
+                           for s, t in zip(taken, taken, strict=True)) or _meant_to_differ(taken, redone, leaf)
+            trouble = repair.Trouble(case, wanted, leaf, redone, wrong, declared=declared)
+            yield _finding(case, trouble, repair.cause(trouble))
+
+
+def _meant_to_differ(taken: list[Sample], redone: list[Sample], leaf: int) -> bool:
+    return any(not compare.same(a.expected[leaf], b.expected[leaf]) for a, b in zip(taken, redone, strict=True))
+
+
+def _intended(case: Case) -> Any:
+    intended = case.intended
+    assert intended is not None  # noqa: S101 the caller has seen to it
+
+    def gradients(arguments: Any, incoming: Any) -> list[torch.Tensor | None]:
+        state.seed()
+        leaves, passed = arguments.fresh()
+        outputs = [o for o in tree.tensors(intended(*passed)) if tree.is_differentiable(o)]
+        weights = [c for c in incoming if c is not None]
+        pairs = [(o, c) for o, c in zip(outputs, weights, strict=False) if o.requires_grad]
+        if not pairs:
+            return [torch.zeros_like(x) for x in leaves]
+        grads = pull([o for o, _ in pairs], leaves, [c for _, c in pairs])
+        return [torch.zeros_like(x) if g is None else g for g, x in zip(grads, leaves, strict=True)]
+
+    return gradients
+
+
+def _with_expected(sample: Sample, truth: Reference) -> Sample:
+    expected = truth.gradients(sample.arguments, sample.incoming)
+    return Sample(sample.point, sample.incoming, sample.outputs, sample.got, expected)
+
+
+def _only_at_kinks(taken: list[Sample], wrong: list[Sample]) -> bool:
+    """Whether the gradients differ at the given point alone: a convention at a kink or a tie, not a formula."""
+    others = [s for s in taken if s.point.label != "given"]
+    return bool(others) and all(s.point.label == "given" for s in wrong)
+
+
+def _leaf(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> Iterator[Finding]:
+    wrong = [s for s in taken if bad(s, leaf, truth.level)]
+    if not wrong:
+        return
+    name = case.arguments.diff_names[leaf]
+    if _only_at_kinks(taken, wrong):
+        case.facts.setdefault("notes", []).append(f"at a kink or a tie the gradient of {name!r} is not PyTorch's choice")
+        return
+    if intent.is_flat(taken, leaf):
+        yield from _surrogate(case, truth, taken, wrong, leaf)
+    elif intent.is_identity(taken, leaf):
+        yield from _modifier(case, truth, taken, wrong, leaf)
+    elif _is_intended_elsewhere(case, truth, taken, leaf):
+        yield _note(case, "surrogate-gradient", name, "differs from the derivative where forward is flat")
+    else:
+        trouble = repair.Trouble(case, truth, leaf, taken, wrong)
+        far = all(not s.point.inside for s in wrong) and not _pointwise(case, trouble)
+        yield _finding(case, trouble, repair.unexplained(trouble) if far else repair.cause(trouble))
+
+
+def _surrogate(
+    case: Case, truth: Reference, taken: list[Sample], wrong: list[Sample], leaf: int
+) -> Iterator[Finding]:
+    """Forward is locally constant and backward is not zero: on purpose, unless the incoming gradient is ignored."""
+    trouble = repair.Trouble(case, truth, leaf, taken, wrong)
+    ignored = repair._ignored(trouble)
+    if ignored is not None and not compare.is_zero(taken[0].got[leaf]):
+        yield _finding(case, trouble, ignored)
+        return
+    yield _note(case, "surrogate-gradient", trouble.name, "forward is locally constant in it, backward is not zero")
+
+
+def _modifier(
+    case: Case, truth: Reference, taken: list[Sample], wrong: list[Sample], leaf: int
+) -> Iterator[Finding]:
+    trouble = repair.Trouble(case, truth, leaf, taken, wrong)
+    ignored = repair._ignored(trouble)
+    if ignored is not None and not all(compare.is_zero(s.got[leaf]) for s in taken):
+        yield _finding(case, trouble, ignored)
+        return
+    yield _note(case, "gradient-modifier", trouble.name, "forward is the identity, backward is not")
+
+
+def _is_intended_elsewhere(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> bool:
+    """A straight-through gradient of a forward that rounds, or one that passes through a flat part and says so."""
+    flat = [k for k in range(len(case.arguments.diff))
+            if intent.is_flat(taken, k) and not all(compare.is_zero(s.got[k]) for s in taken)]
+    through = _straight_through(case, taken, leaf, truth.level)
+    if through:
+        return True
+    if intent.hinted(case) and intent.differs_where_flat(taken, leaf, truth.level):
+        return True
+    if _follows_inner_functions(case, truth, taken, leaf):
+        return True
+    trouble = repair.Trouble(case, truth, leaf, taken, [s for s in taken if bad(s, leaf, truth.level)])
+    return (bool(flat) or intent.says_surrogate(case)) and not _structural(trouble)
+
+
+STRUCTURAL = ("missing-grad-output", "param-grad-averaged", "swapped-gradients", "second-output-grad-dropped")
+
+
+def _structural(trouble: repair.Trouble) -> bool:
+    """Whether a wrong gradient has a cause that no surrogate excuses."""
+    found = next(repair.causes(trouble), None)
+    return found is not None and found.name in STRUCTURAL
+
+
+def _follows_inner_functions(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> bool:
+    """Whether the gradient is what autograd makes of forward, with the surrogates of Functions that forward calls."""
+    if truth.kind != "finite-differences" or truth.followed is None:
+        return False
+    try:
+        return all(compare.same(s.got[leaf], truth.followed(s.arguments, repair._filled(s, s.incoming))[leaf],
+                                "single") for s in taken)  # fmt: skip
+    except Exception:
+        return False
+
+
+def _straight_through(case: Case, taken: list[Sample], leaf: int, level: str) -> bool:
+    plain = case.target.plain
+    if plain is None:
+        return False
+    try:
+        for sample in taken:
+            state.seed()
+            leaves, passed = sample.arguments.fresh()
+            with intent.StraightThrough():
+                result = plain(context.Context((True,) * len(passed)), *passed)
+            grad = pull(tree.tensors(result), leaves, repair._filled(sample, sample.incoming))[leaf]
+            if not compare.same(sample.got[leaf], grad, level):
+                return False
+    except Exception:
+        return False
+    return True
+
+
+def _note(case: Case, name: str, argument: str, why: str) -> Finding:
+    case.facts["verdict"] = "intent"
+    return Finding(name, f"the gradient of {argument!r} is not the derivative, on purpose it seems: {why}; values not "
+                   "compared", cause=why, argument=argument)
+
+
+def _finding(case: Case, trouble: repair.Trouble, cause: repair.Cause) -> Finding:
+    sample = trouble.wrong[0]
+    evidence = compare.worst(trouble.got(sample), trouble.expected(sample))
+    evidence["point"] = sample.point.label
+    outside = all(not s.point.inside for s in trouble.wrong)
+    index = str(evidence.get("index", "")) if evidence.get("index") else ""
+    message = (
+        f"gradient of {trouble.name!r} is wrong: got {evidence.get('got')}, expected {evidence.get('expected')}"
+        + (f" at {index}" if index else "")
+    )
+    return Finding(cause.name, message, cause=cause.cause, fix=cause.fix, argument=trouble.name, evidence=evidence,
+                   level=_level(case, trouble, cause, outside))
+
+
+def _level(case: Case, trouble: repair.Trouble, cause: repair.Cause, outside: bool) -> str | None:
+    if cause.name == "param-grad-none":
+        return None if case.facts.get("asked", True) or infer.is_parameter(trouble.name) else "note"
+    if not outside:
+        return None
+    return "warning" if _pointwise(case, trouble) else "note"
+
+
+def _pointwise(case: Case, trouble: repair.Trouble) -> bool:
+    """Whether the argument acts element by element: then every value is as good as the given ones."""
+    sample = trouble.wrong[0]
+    weights = [torch.zeros_like(o) if g is None and tree.is_differentiable(o) else g
+               for o, g in zip(sample.outputs, sample.incoming, strict=True)]
+    return pointwise(case, case.arguments, weights, trouble.leaf) is not None

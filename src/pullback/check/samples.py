@@ -1,0 +1,77 @@
+"""The target's gradient beside the right one, at every point and for several incoming gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from pullback.check import compare, tree
+from pullback.check.arguments import Arguments
+from pullback.check.case import Case, Outcome, cotangents
+from pullback.check.points import Point, points
+from pullback.check.reference import Reference
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One comparison: where, with which incoming gradients, what came out and what should have."""
+
+    point: Point
+    incoming: list[torch.Tensor | None]
+    outputs: list[torch.Tensor]
+    got: list[torch.Tensor | None]
+    expected: list[torch.Tensor | None]
+
+    @property
+    def arguments(self) -> Arguments:
+        """The arguments of the call."""
+        return self.point.arguments
+
+
+SEEDS = {"given": (0, 1), "nudged": (2, 3)}
+
+
+def samples(case: Case, reference: Reference) -> list[Sample]:
+    """All comparisons that could be made; points outside of the forward's domain are left out."""
+    found = []
+    for point in points(case.arguments):
+        for seed in SEEDS.get(point.label, (4,)):
+            sample = _sample(case, reference, point, seed)
+            if sample is None:
+                break
+            found.append(sample)
+    return found
+
+
+def _sample(case: Case, reference: Reference, point: Point, seed: int) -> Sample | None:
+    outcome = case.run(point.arguments, lambda outputs: cotangents(outputs, seed))
+    if not outcome.ok or not _finite(outcome):
+        return None
+    incoming = cotangents(outcome.outputs, seed)
+    differentiable = [c if o.requires_grad else None for o, c in zip(outcome.outputs, incoming, strict=True)]
+    try:
+        expected = reference.gradients(point.arguments, _aligned(case, outcome, differentiable))
+    except Exception:  # outside of the reference's domain, or of its shapes
+        return None
+    return Sample(point, differentiable, outcome.outputs, outcome.grads, expected)
+
+
+def _finite(outcome: Outcome) -> bool:
+    return all(bool(torch.isfinite(out).all()) for out in outcome.outputs if tree.is_differentiable(out))
+
+
+def _aligned(
+    case: Case, outcome: Outcome, incoming: list[torch.Tensor | None]
+) -> list[torch.Tensor | None]:
+    """The incoming gradients; an output declared non-differentiable weighs nothing."""
+    zeros = [
+        torch.zeros_like(out) if c is None and tree.is_differentiable(out) else c
+        for out, c in zip(outcome.outputs, incoming, strict=True)
+    ]
+    return zeros
+
+
+def bad(sample: Sample, leaf: int, level: str) -> bool:
+    """Whether the target's gradient of a leaf is wrong in this sample."""
+    return not compare.same(sample.got[leaf], sample.expected[leaf], level)

@@ -1,0 +1,135 @@
+"""What a function reads from outside: globals, closures, and attributes of what it finds there.
+
+Two laws need this. A tensor that a forward captures would silently get no gradient, so code that may capture one
+is watched on every call. And a value read from outside must be read at each call in every stack: Dynamo, which does
+not look into a Function, is shown the reads (`reader`) so that it guards them.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import types
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from pullback.define.rule import nested_code
+
+SCALARS = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size)
+FIXED = (types.ModuleType, type, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+LIBRARIES = {"torch", "numpy", "math", "functools", "itertools", "operator", "builtins", "collections", "typing"}
+EMPTY = object()
+
+
+@dataclass(frozen=True)
+class Capture:
+    """One value that ``fn`` reads from outside: the path to it and what is there now."""
+
+    fn: types.FunctionType
+    path: tuple[str, ...]
+    value: Any
+
+    @property
+    def plain(self) -> bool:
+        """Whether the value is plain data: it cannot hide a tensor, and Dynamo can guard it."""
+        return is_plain(self.value)
+
+    def __str__(self) -> str:
+        return ".".join(self.path)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is a scalar, or a built-in container of scalars."""
+    if isinstance(value, dict):
+        return all(map(is_plain, value.values()))
+    if isinstance(value, (tuple, list)):
+        return all(map(is_plain, value))
+    return isinstance(value, SCALARS)
+
+
+def captures(functions: Iterable[Any]) -> list[Capture]:
+    """What ``functions``, and the functions that they call, read from outside, less modules, classes and functions."""
+    return [
+        Capture(fn, path, value)
+        for fn in reachable(functions)
+        for path, value in _reads(fn)
+        if not isinstance(value, FIXED) and not python_functions(value)
+    ]
+
+
+def reachable(functions: Iterable[Any]) -> list[types.FunctionType]:
+    """``functions`` and all functions written in Python that they may call, libraries' excepted."""
+    found: dict[int, types.FunctionType] = {}
+    todo = list(functions)
+    while todo:
+        for fn in python_functions(todo.pop()):
+            if id(fn) not in found:
+                found[id(fn)] = fn
+                todo.extend(value for _, value in _reads(fn) if not isinstance(value, FIXED))
+    return list(found.values())
+
+
+def python_functions(thing: Any) -> list[types.FunctionType]:
+    """The functions written in Python that calling ``thing`` runs, as far as can be known; none for libraries'."""
+    thing = getattr(thing, "__func__", thing)
+    function = getattr(thing, "__pullback__", None)
+    if function is not None:
+        return [f for source in function.sources() for f in python_functions(source)]
+    if not isinstance(thing, types.FunctionType) or (thing.__module__ or "").partition(".")[0] in LIBRARIES:
+        return []
+    return [thing]
+
+
+def reader(captured: list[Capture]) -> Callable[[], tuple[Any, ...]]:
+    """A function that reads what one function captures exactly where that function reads it."""
+    fn = captured[0].fn
+    free = fn.__code__.co_freevars
+    reads = "".join(f"{path}, " for path in dict.fromkeys(map(str, captured)))
+    source = f"def make({', '.join(free)}):\n def read():\n  return ({reads})\n return read"
+    make = next(c for c in compile(source, "<pullback>", "exec").co_consts if isinstance(c, types.CodeType))
+    code = next(c for c in make.co_consts if isinstance(c, types.CodeType))
+    cells = dict(zip(free, fn.__closure__ or (), strict=True))
+    return types.FunctionType(code, fn.__globals__, "read", None, tuple(cells[name] for name in code.co_freevars))
+
+
+def _reads(fn: types.FunctionType) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for code in nested_code(fn.__code__):
+        instructions = [i for i in dis.get_instructions(code) if i.opname not in ("PUSH_NULL", "CACHE", "NOP")]
+        for position, instruction in enumerate(instructions):
+            root = _root(fn, instruction)
+            if root is not EMPTY:
+                yield _follow((str(instruction.argval),), root, instructions[position + 1 :])
+
+
+def _root(fn: types.FunctionType, instruction: dis.Instruction) -> Any:
+    name = instruction.argval
+    if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+        return fn.__globals__.get(name, getattr(builtins, name, EMPTY))
+    if instruction.opname in ("LOAD_DEREF", "LOAD_CLASSDEREF") and name in fn.__code__.co_freevars:
+        cell = (fn.__closure__ or ())[fn.__code__.co_freevars.index(name)]
+        return _contents(cell)
+    return EMPTY
+
+
+def _contents(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not yet assigned
+        return EMPTY
+
+
+def _follow(path: tuple[str, ...], value: Any, following: list[dis.Instruction]) -> tuple[tuple[str, ...], Any]:
+    """Follow ``name.attribute.attribute`` as far as it can be read without running anybody's code."""
+    for instruction in following:
+        if instruction.opname not in ("LOAD_ATTR", "LOAD_METHOD") or isinstance(value, torch.Tensor):
+            break
+        inside = getattr(value, "__dict__", {}).get(instruction.argval, EMPTY)
+        if inside is EMPTY and isinstance(value, types.ModuleType):
+            inside = getattr(value, instruction.argval, EMPTY)
+        if inside is EMPTY or isinstance(inside, (classmethod, staticmethod, property)):
+            break
+        path, value = (*path, instruction.argval), inside
+    return path, value

@@ -1,0 +1,165 @@
+"""What is checked when something about a Function is declared: one small function per law."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from pullback import _describe
+from pullback.define.captures import reachable
+from pullback.define.keep import keep
+from pullback.define.rule import Rule, defaulted, never_reads
+from pullback.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from pullback.define.function import Function
+
+AUTOCAST = ("leave", "float32", "autocast")
+
+
+def names(function: Function[..., Any], method: str, args: tuple[Any, ...]) -> None:
+    """The arguments of ``f.grad(…)`` and the like are names of the forward's arguments."""
+    who = f"{function.name}.{method}"
+    tensors = [a for a in args if isinstance(a, torch.Tensor)]
+    if tensors:
+        hint = f"for gradients use torch.func.grad({function.name})(…), or .backward() on the result"
+        raise DefinitionError(who, "declares a rule and takes argument names", _describe.value(tensors[0]), hint)
+    if not args or not all(isinstance(a, str) for a in args):
+        got = ", ".join(map(_describe.value, args)) or "no name"
+        first = function.params[0] if function.params else "x"
+        raise DefinitionError(who, "takes the names of arguments", got, f'@{who}("{first}")')
+    unknown = [a for a in args if a not in function.params]
+    if unknown:
+        raise DefinitionError(
+            who,
+            f"{function.name} has no argument {_describe.names(unknown)}",
+            f"{function.name}{function.arguments.signature}",
+            f"use {_describe.names(function.params)}",
+        )
+
+
+def free(function: Function[..., Any], method: str, args: tuple[Any, ...], of: str | None = None) -> None:
+    """Only one statement is made about an argument."""
+    names(function, method, args)
+    derived, nondiff = function.opted_out()
+    for arg in args:
+        previous = function.declared(arg, of)
+        if previous is not None:
+            raise taken(function, arg, previous)
+        for declared, name in ((nondiff, "nondiff"), (derived, "derive")):
+            if arg in declared and method != name and of is None:
+                raise DefinitionError(
+                    f"{function.name}.{method}",
+                    f"one statement about argument {arg!r}",
+                    f'{function.name}.{name}("{arg}") before',
+                    "keep one of the two",
+                )
+
+
+def taken(function: Function[..., Any], arg: str, previous: Rule) -> DefinitionError:
+    """The error of a second rule for an argument."""
+    return DefinitionError(
+        f"{function.name}, argument {arg!r}",
+        "an argument has one rule",
+        f"a second one; the first is at {previous.where}",
+        "remove one of them; a rule for several arguments counts for each",
+    )
+
+
+def wants(function: Function[..., Any], rule: Rule, ran: bool = False) -> None:
+    """What a rule names exists; ``ran`` when the forward has run, so that what it keeps is known."""
+    who = rule.who(function.name)
+    known = {*function.params, *(function.kept or ()), *(() if rule.of else ("out",))}
+    unknown = [w for w in rule.wants if w not in known]
+    if unknown and (ran or not _may_keep(function)):
+        raise DefinitionError(
+            who,
+            f"there is nothing called {_describe.names(unknown)}",
+            f"names that exist: {_describe.names(sorted(known))}",
+            "name an argument, 'out', or what the forward keeps with pb.keep(out, name=value)",
+        )
+    if rule.of is not None and (rule.of in (*function.params, "out") or (ran and rule.of not in known)):
+        got = f"of={rule.of!r}; kept: {_describe.names(function.kept or ())}"
+        raise DefinitionError(who, "of= names a value that the forward keeps", got, "name what pb.keep keeps")
+    if function.inplace is not None and function.inplace in rule.wants:
+        raise DefinitionError(
+            who,
+            f"{function.inplace!r} is changed in place, so no rule can have its old value",
+            f"a rule that names {function.inplace!r}",
+            "use 'out', or keep what the rule needs with pb.keep",
+        )
+
+
+def kept(function: Function[..., Any]) -> None:
+    """Kept values have names of their own, and the names that rules ask for exist: checked after a first run."""
+    clash = [n for n in function.kept or () if n in function.params]
+    if clash:
+        raise DefinitionError(
+            f"{function.name} ({function.where})",
+            "a kept value needs a name of its own",
+            f"pb.keep({clash[0]}=…) beside the argument {clash[0]!r}",
+            "rename the kept value; arguments need not be kept by hand: rules name them",
+        )
+    for rule in function.all_rules():
+        wants(function, rule, ran=True)
+
+
+def cotangent(function: Function[..., Any], rule: Rule, constant: bool) -> None:
+    """A rule has a cotangent with a name of its own, reads it, and has no defaults that hide what exists."""
+    who, first = rule.who(function.name), next(iter(inspect.signature(rule.fn).parameters))
+    if first in (*function.params, "out"):
+        raise DefinitionError(
+            who,
+            "its first parameter is the cotangent and needs a name of its own",
+            f"a first parameter called {first!r}, which is also {'the output' if first == 'out' else 'an argument'}",
+            f"put the cotangent first: def _(g, {first}, …)",
+        )
+    shadowed = [n for n in defaulted(rule) if n in (*function.params, "out")]
+    if shadowed:
+        raise DefinitionError(
+            who,
+            "a parameter with a default keeps its default and is never filled in",
+            f"{shadowed[0]!r} has a default, and something to fill in has that name",
+            "remove the default",
+        )
+    if not constant and never_reads(rule.fn, first):
+        raise DefinitionError(
+            who,
+            f"must use its cotangent {first!r}, the gradient of all that follows the output",
+            "a rule that never reads it",
+            f"multiply by {first!r}; for no gradient say {function.name}.nondiff(…); if it is meant, constant=True",
+        )
+
+
+def smooth(function: Function[..., Any], args: tuple[str, ...], other: Callable[..., Any]) -> DefinitionError:
+    """The error of a ``grad_like`` whose function takes other names than the forward."""
+    return DefinitionError(
+        f"{function.name}.grad_like({_describe.names(args)})",
+        "the smooth function takes, by the names of the forward, the arguments that get its gradient",
+        f"parameters {inspect.signature(other)}",
+        f"name its parameters after {function.name}{function.arguments.signature}",
+    )
+
+
+def options(function: Function[..., Any]) -> None:
+    """The forward's signature and the options of ``@pullback.function`` fit together."""
+    who = f"{function.name} ({function.where})"
+    if function.inplace is not None and function.inplace not in function.params:
+        got, use = f"inplace={function.inplace!r}", f"use {_describe.names(function.params)}"
+        raise DefinitionError(who, "inplace= names the argument that the forward changes", got, use)
+    if "out" in function.params:
+        raise DefinitionError(who, "'out' always means the output", "an argument called 'out'", "rename it")
+    if function.autocast not in AUTOCAST:
+        required = f"autocast= is one of {_describe.names(AUTOCAST)}"
+        raise DefinitionError(who, required, f"autocast={function.autocast!r}", "use one of them")
+
+
+def _may_keep(function: Function[..., Any]) -> bool:
+    """Whether the forward may still turn out to keep something."""
+    if function.kept is not None:
+        return False
+    reached = reachable([function.fn])
+    return keep in reached or not reached or any("keep" in f.__code__.co_names for f in reached)

@@ -1,0 +1,81 @@
+"""The form for torch.compile: one callable in Dynamo's graph, through which AOTAutograd traces the general form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from pullback._torch import allow_in_graph, nonstrict_trace, when_dynamo_loads
+from pullback.define.captures import Capture, captures, reader
+from pullback.define.function import FUNCTIONS, Function
+from pullback.define.stacks import general
+from pullback.errors import StackError
+
+
+def graph(token: str, reads: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
+    """The result of a call, traced into the graph; ``reads`` are what its code reads from outside, to be guarded.
+
+    Replaced by its registered form as soon as Dynamo is loaded: Dynamo finds it here when it traces a Function.
+    """
+    return general(FUNCTIONS[token], values)
+
+
+def exported(token: str, reads: tuple[Any, ...], *values: Any) -> Any:
+    """The same for strict export, which cannot hold containers."""
+    return general(FUNCTIONS[token], values)
+
+
+def call(token: str, outside: Outside, values: tuple[Any, ...]) -> Any:
+    """What a Function does while Dynamo traces it."""
+    if torch.compiler.is_exporting():
+        return exported(token, read(outside), *values)
+    return graph(token, read(outside), values)
+
+
+def _register() -> None:
+    globals()["graph"] = nonstrict_trace(graph)
+    globals()["exported"] = allow_in_graph(exported)
+
+
+when_dynamo_loads(_register)
+
+
+class Outside:
+    """What a Function's code reads from outside, in a form that Dynamo traces and guards."""
+
+    def __init__(self, function: Function[..., Any]) -> None:
+        self.readers: tuple[Callable[[], tuple[Any, ...]], ...] = ()
+        self._paths: list[tuple[int, str]] = []
+
+        def prepare() -> None:
+            self._prepare(function)
+
+        prepare._dynamo_marked_constant = True  # type: ignore[attr-defined] # run when Dynamo traces, not inlined
+        self.prepare = prepare
+
+    def _prepare(self, function: Function[..., Any]) -> None:
+        found = captures(function.sources())
+        for capture in found:
+            if not capture.plain:
+                raise _unguardable(function, capture)
+        paths = [(id(c.fn), str(c)) for c in found]
+        if paths != self._paths:  # readers that stay the same objects keep what was compiled with them valid
+            groups = [[c for c in found if c.fn is fn] for fn in dict.fromkeys(c.fn for c in found)]
+            self._paths, self.readers = paths, tuple(map(reader, groups))
+
+
+def read(outside: Outside) -> tuple[Any, ...]:
+    """The values themselves; Dynamo inlines this and guards each of them."""
+    outside.prepare()
+    return tuple([each() for each in outside.readers])
+
+
+def _unguardable(function: Function[..., Any], capture: Capture) -> StackError:
+    return StackError(
+        function.name,
+        "under torch.compile, what a Function reads from outside must be plain data, which can be guarded",
+        f"{capture}, a {type(capture.value).__name__}, read in {capture.fn.__qualname__}",
+        "pass it, or the numbers in it, as an argument",
+    )
