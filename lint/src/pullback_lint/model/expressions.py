@@ -237,7 +237,13 @@ def _conditional(flow: Expressions, node: ast.IfExp) -> Value:
 
 
 def _boolean(flow: Expressions, node: ast.BoolOp) -> Value:
-    return join(map(flow.evaluate, node.values))
+    guards = flow.guards
+    values = []
+    for operand in node.values:
+        values.append(flow.evaluate(operand))
+        flow.guards = (*flow.guards, (operand, isinstance(node.op, ast.And)))
+    flow.guards = guards
+    return join(values)
 
 
 def _comprehension(flow: Expressions, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:

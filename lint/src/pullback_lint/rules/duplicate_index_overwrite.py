@@ -58,8 +58,13 @@ def _indices(forward: Method) -> set[str]:
 
 
 def _input_behind(function: Function, value: Value) -> str:
+    """The input that an index is, if it is certainly a tensor."""
     for root in value.alias:
         kept = known(function, root)
-        if kept is not None and len(kept.alias) == 1:
-            return next(iter(kept.alias)).removeprefix("in.")
+        if kept is None or len(kept.alias) != 1:
+            continue
+        name = next(iter(kept.alias)).removeprefix("in.")
+        names = [parameter.name for parameter in function.inputs]
+        if root.startswith("saved.") or (name in names and function.is_tensor(names.index(name))):
+            return name
     return ""
