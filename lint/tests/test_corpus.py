@@ -9,7 +9,6 @@ CORPUS = Path(__file__).parents[2] / "tests" / "corpus"
 
 UNSEEN = {
     "036_wrong-reduction-axis_activation_prelu",
-    "064_grad-for-nontensor_signal_gain",
     "081_wrong-grad-shape_activation_scalar_for_vector",
     "138_wrong-derivative_activation_prod_sign",
 }

@@ -12,7 +12,8 @@ from pullback_lint.problem import Problem
 CODE = "PB215"
 
 
-_INVERSE = {"fft": "ifft", "ifft": "fft", "fft2": "ifft2", "ifft2": "fft2", "fftn": "ifftn", "ifftn": "fftn"}
+_INVERSE = {"fft": "ifft", "ifft": "fft", "fft2": "ifft2", "ifft2": "fft2", "fftn": "ifftn", "ifftn": "fftn",
+            "rfft": "irfft", "rfft2": "irfft2", "rfftn": "irfftn"}  # fmt: skip
 
 
 def check_function(function: Function) -> Iterator[Problem]:

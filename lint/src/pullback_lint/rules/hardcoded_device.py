@@ -23,7 +23,7 @@ def check_function(function: Function) -> Iterator[Problem]:
         if method is None or _wraps_cpu_code(method):
             continue
         for call in method.flow.calls.values():
-            found = _fixed(call) or (_default(function, method, call) if method.role == "backward" else "")
+            found = _fixed(call) or _default(function, method, call)
             if found:
                 yield Problem(
                     call.node,
@@ -72,6 +72,8 @@ def _is_single(node: ast.Call) -> bool:
 
 
 def _reaches_gradient(function: Function, method: Method, node: ast.Call) -> bool:
-    return any(
-        node in set(closure(method.flow, element.node)) for _, elements in function.gradients for element in elements
-    )
+    if method.role == "backward":
+        ends = [element.node for _, elements in function.gradients for element in elements]
+    else:
+        ends = [item.node.value for item in method.flow.returns.values() if item.node.value is not None]
+    return any(node in set(closure(method.flow, end)) for end in ends)
