@@ -116,7 +116,7 @@ def _attribute(flow: Expressions, node: ast.Attribute) -> Value:
 
 
 def _ctx_attribute(flow: Expressions, node: ast.Attribute) -> Value:
-    flow.reads[node] = AttributeRead(node.attr, node, flow.guards)
+    flow.reads[node] = AttributeRead(node.attr, node, (*flow.guards, *flow.passed))
     if node.attr in {"saved_tensors", "saved_variables"}:
         return root("saved.*", "tensors")
     if node.attr in {"needs_input_grad"}:

@@ -59,7 +59,7 @@ def _default(function: Function, method: Method, call: Call) -> str:
     if any(item.arg in {"device", None, "out"} for item in call.node.keywords) or _is_single(call.node):
         return ""
     parent = function.module.parents.get(call.node)
-    if isinstance(parent, ast.Attribute) and parent.attr in {"to", "type_as", "cuda", "type", "cpu"}:
+    if isinstance(parent, ast.Attribute) and parent.attr in {"to", "type_as", "cuda", "type", "cpu", "tolist"}:
         return ""
     if not _reaches_gradient(function, method, call.node):
         return ""

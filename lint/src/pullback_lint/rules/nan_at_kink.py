@@ -52,7 +52,8 @@ def _may_vanish(function: Function, backward: Method, node: ast.expr) -> bool:
     """Whether an expression is a bare norm, root or absolute value, computed here or in forward."""
     shown = source_of(backward.flow, node)
     if called(shown) in _VANISHING and isinstance(shown, ast.Call):
-        return _is_bare(shown)
+        value = backward.flow.values.get(shown)
+        return _is_bare(shown) and value is not None and any(root.startswith("saved.") for root in value.smooth)
     kept = _kept(function, backward, node)
     return called(kept) in _VANISHING - {"rsqrt"} and isinstance(kept, ast.Call) and _is_bare(kept)
 

@@ -40,7 +40,7 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 def _read(function: Function, call: Call, helpers: set[str]) -> Value | None:
     """The tensor whose memory a call reads."""
-    if call.name in {"data_ptr", "storage", "untyped_storage"}:
+    if call.name == "data_ptr":
         return call.receiver
     if call.name == "as_strided":
         return call.receiver if call.receiver is not None else call.arguments[0] if call.arguments else None
