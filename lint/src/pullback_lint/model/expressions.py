@@ -201,13 +201,13 @@ def _binary(flow: Expressions, node: ast.BinOp) -> Value:
         return both.cut("tensor" if "tensor" in both.tags else "arithmetic")
     if "plain" in left.tags and "plain" in right.tags and not both.deps:
         return PLAIN
+    if isinstance(node.op, ast.Mult) and "zero" in left.tags | right.tags and not (left.deps and right.deps):
+        return Value(tags=frozenset({"zero", "arithmetic"}))
     return both.computed("arithmetic")._replace(tags=_arithmetic_tags(node, left, right))
 
 
 def _arithmetic_tags(node: ast.BinOp, left: Value, right: Value) -> frozenset[str]:
     tags = (left.tags | right.tags) & {"opaque", "random", "numpy", "tensor", "empty"}
-    if isinstance(node.op, ast.Mult) and "zero" in left.tags | right.tags:
-        tags |= {"zero"}
     return tags | ({"tensor", "arithmetic"} if isinstance(node.op, ast.MatMult) else {"arithmetic"})
 
 

@@ -15,7 +15,7 @@ from pullback_lint.problem import Problem
 CODE = "PB501"
 
 
-_FACTORIES = {"zeros", "ones", "empty", "full", "eye", "rand", "randn", "linspace"}
+_FACTORIES = {"zeros", "ones", "empty", "full", "eye", "rand", "randn", "linspace", "tensor"}
 
 
 def check_function(function: Function) -> Iterator[Problem]:
@@ -68,6 +68,8 @@ def _default(function: Function, method: Method, call: Call) -> str:
 
 def _is_single(node: ast.Call) -> bool:
     """Whether the tensor is a single number, which mixes with any device."""
+    if called(node) == "tensor":
+        return not isinstance(node.args[0], ast.List) if node.args else True
     return not node.args or literal(node.args[0]) in ((), 1, [])
 
 

@@ -34,7 +34,7 @@ def check_function(function: Function) -> Iterator[Problem]:
         if not isinstance(node.op, ast.Mult):
             continue
         for mask, other in ((node.left, node.right), (node.right, node.left)):
-            tested = _tested(backward, mask)
+            tested = _tested(backward, mask) | _masked(backward, mask)
             if tested and _partial_of(backward, other, tested):
                 yield Problem(
                     node,

@@ -59,9 +59,10 @@ def _may_vanish(function: Function, backward: Method, node: ast.expr) -> bool:
 
 
 def _is_bare(node: ast.Call) -> bool:
-    """Whether nothing is added to what the norm or root is taken of."""
-    inside = [child for child in walk(node) if isinstance(child, ast.BinOp)]
-    return not any(isinstance(child.op, ast.Add | ast.Sub) for child in inside)
+    """Whether no small number is added to what the norm or root is taken of."""
+    sums = (child for child in walk(node) if isinstance(child, ast.BinOp) and isinstance(child.op, ast.Add | ast.Sub))
+    sides = [side for child in sums for side in (child.left, child.right)]
+    return not any(literal(side) is not None or "eps" in text(side) for side in sides)
 
 
 def _kept(function: Function, backward: Method, node: ast.expr) -> ast.expr | None:

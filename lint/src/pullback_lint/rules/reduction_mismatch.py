@@ -36,7 +36,11 @@ def check_function(function: Function) -> Iterator[Problem]:
 def _fixed(function: Function, forward: Method, backward: Method) -> Iterator[Problem]:
     """A forward that always averages, and a gradient that nothing divides."""
     ends = [source_of(forward.flow, item.node.value) for item in forward.flow.returns.values() if item.node.value]
-    if not ends or not all(called(end) == "mean" and _is_whole(forward, end) for end in ends) or function.is_surrogate:
+    if not ends or not all(_is_whole(forward, end) for end in ends) or function.is_surrogate:
+        return
+    if all(called(end) == "sum" for end in ends):
+        yield from _averaged(function, backward)
+    if not all(called(end) == "mean" for end in ends):
         return
     kept = [argument for save in function.saves for argument in save.arguments]
     kept += [item.expr for items in function.sets.values() for item in items if item.expr is not None]
@@ -53,6 +57,21 @@ def _fixed(function: Function, forward: Method, backward: Method) -> Iterator[Pr
                 argument=function.inputs[0].name,
                 fix="divide by `x.numel()`",
             )
+
+
+def _averaged(function: Function, backward: Method) -> Iterator[Problem]:
+    """A gradient that is divided by the number of elements, although forward only adds up."""
+    for element in function.gradients_of(0):
+        for node in closure(backward.flow, element.node):
+            if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+                continue
+            if called(node.right) in {"numel", "len", "nelement"}:
+                yield Problem(
+                    node,
+                    "`forward` sums, but this gradient is divided by the number of elements",
+                    argument=function.inputs[0].name,
+                    fix="do not divide",
+                )
 
 
 def _is_whole(forward: Method, node: ast.expr) -> bool:
