@@ -69,7 +69,7 @@ def _default(function: Function, method: Method, call: Call) -> str:
 def _is_single(node: ast.Call) -> bool:
     """Whether the tensor is a single number, which mixes with any device."""
     if called(node) == "tensor":
-        return not isinstance(node.args[0], ast.List) if node.args else True
+        return not (node.args and isinstance(node.args[0], ast.List) and len(node.args[0].elts) > 1)
     return not node.args or literal(node.args[0]) in ((), 1, [])
 
 

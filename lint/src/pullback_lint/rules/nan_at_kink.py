@@ -62,6 +62,8 @@ def _is_bare(node: ast.Call) -> bool:
     """Whether no small number is added to what the norm or root is taken of."""
     sums = (child for child in walk(node) if isinstance(child, ast.BinOp) and isinstance(child.op, ast.Add | ast.Sub))
     sides = [side for child in sums for side in (child.left, child.right)]
+    if called(node) in {"sqrt", "rsqrt"}:
+        return not sides
     return not any(literal(side) is not None or "eps" in text(side) for side in sides)
 
 
