@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import functools
+import gc
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,13 +96,28 @@ def _chosen(findings: Sequence[Finding], path: str, options: Options) -> tuple[F
 def lint_files(paths: Sequence[Path], options: Options, jobs: int = 1) -> tuple[list[FileResult], int]:
     """Lint files in order; returns the results and how many findings were repaired."""
     jobs = min(jobs or os.cpu_count() or 1, len(paths) // MIN_FILES_PER_JOB + 1)
-    pairs = _in_processes(paths, options, jobs) if jobs > 1 else [lint_file(path, options) for path in paths]
+    if jobs > 1:
+        pairs = _in_processes(paths, options, jobs)
+    else:
+        with rare_collection():
+            pairs = [lint_file(path, options) for path in paths]
     return [result for result, _ in pairs], sum(fixed for _, fixed in pairs)
+
+
+@contextlib.contextmanager
+def rare_collection() -> Iterator[None]:
+    """Let the cycle collector run rarely: syntax trees make it look at millions of objects that are all alive."""
+    before = gc.get_threshold()
+    gc.set_threshold(200_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _in_processes(paths: Sequence[Path], options: Options, jobs: int) -> list[tuple[FileResult, int]]:
     from concurrent.futures import ProcessPoolExecutor
 
-    with ProcessPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(jobs, initializer=gc.set_threshold, initargs=(200_000, 20, 100)) as pool:
         task = functools.partial(lint_file, options=options)
         return list(pool.map(task, paths, chunksize=max(1, len(paths) // (jobs * 8))))

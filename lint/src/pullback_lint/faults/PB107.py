@@ -2,7 +2,7 @@
 
 ## Finds
 
-A `backward` method on an `nn.Module`, or a Function whose backward is not the one that runs.
+A `backward` method on an `nn.Module`, or a Function whose `forward` is called directly instead of by `apply`.
 
 ## Why it matters
 

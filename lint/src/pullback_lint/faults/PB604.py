@@ -2,7 +2,7 @@
 
 ## Finds
 
-A division by a norm, a square root or a difference that is zero there.
+A division by a norm, a square root, an absolute value or a difference that is zero there.
 
 ## Why it matters
 

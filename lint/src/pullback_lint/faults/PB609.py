@@ -2,8 +2,7 @@
 
 ## Finds
 
-`log(softmax(x))`, `log(sum(exp(x)))`, `log(sigmoid(x))`, `log(1 + exp(x))`, `log(1 + x)`, `exp(x) - 1`, `sqrt(x * x
-+ y * y)`.
+`log(softmax(x))`, `log(sum(exp(x)))`, `log(sigmoid(x))`, `log(1 + exp(x))`.
 
 ## Why it matters
 

@@ -115,6 +115,9 @@ def _method(flow: Expressions, node: ast.Call, name: str, receiver: Value, every
 def _function(
     flow: Expressions, node: ast.Call, dotted: str, name: str, positional: list[Value], everything: Value
 ) -> Value:
+    if _is_inplace(node, dotted, name):
+        flow.mutate(node, node.args[0], everything)
+        return Value(everything.deps, everything.smooth, positional[0].alias, everything.tags | {"tensor"})
     if name == "grad" and "autograd" in dotted:
         return Value(everything.deps, everything.smooth, NOTHING, frozenset({"autograd-tuple", "opaque"}))
     if dotted in {"tuple", "list"} and len(positional) == 1:
@@ -133,6 +136,15 @@ def _function(
     if dotted in _BUILTINS:
         return everything.computed("arithmetic")
     return _opaque(flow, node, everything)
+
+
+def _is_inplace(node: ast.Call, dotted: str, name: str) -> bool:
+    """Whether a torch function overwrites its first argument: `torch.relu_(x)`, `F.relu(x, inplace=True)`."""
+    if not dotted.startswith("torch.") or not node.args or name in tables.NOT_IN_PLACE:
+        return False
+    flags = (item.value for item in node.keywords if item.arg == "inplace")
+    inplace = any(isinstance(flag, ast.Constant) and flag.value is True for flag in flags)
+    return inplace or (name.endswith("_") and not name.startswith("_") and dotted.count(".") == 1)
 
 
 def _iterated(name: str, positional: list[Value], everything: Value) -> Value:

@@ -116,7 +116,7 @@ def _attribute(flow: Expressions, node: ast.Attribute) -> Value:
 
 
 def _ctx_attribute(flow: Expressions, node: ast.Attribute) -> Value:
-    flow.reads[node] = AttributeRead(node.attr, node, flow.guards)
+    flow.reads[node] = AttributeRead(node.attr, node, (*flow.guards, *flow.passed))
     if node.attr in {"saved_tensors", "saved_variables"}:
         return root("saved.*", "tensors")
     if node.attr in {"needs_input_grad"}:
@@ -201,13 +201,13 @@ def _binary(flow: Expressions, node: ast.BinOp) -> Value:
         return both.cut("tensor" if "tensor" in both.tags else "arithmetic")
     if "plain" in left.tags and "plain" in right.tags and not both.deps:
         return PLAIN
+    if isinstance(node.op, ast.Mult) and "zero" in left.tags | right.tags and not (left.deps and right.deps):
+        return Value(tags=frozenset({"zero", "arithmetic"}))
     return both.computed("arithmetic")._replace(tags=_arithmetic_tags(node, left, right))
 
 
 def _arithmetic_tags(node: ast.BinOp, left: Value, right: Value) -> frozenset[str]:
     tags = (left.tags | right.tags) & {"opaque", "random", "numpy", "tensor", "empty"}
-    if isinstance(node.op, ast.Mult) and "zero" in left.tags | right.tags:
-        tags |= {"zero"}
     return tags | ({"tensor", "arithmetic"} if isinstance(node.op, ast.MatMult) else {"arithmetic"})
 
 
@@ -237,7 +237,13 @@ def _conditional(flow: Expressions, node: ast.IfExp) -> Value:
 
 
 def _boolean(flow: Expressions, node: ast.BoolOp) -> Value:
-    return join(map(flow.evaluate, node.values))
+    guards = flow.guards
+    values = []
+    for operand in node.values:
+        values.append(flow.evaluate(operand))
+        flow.guards = (*flow.guards, (operand, isinstance(node.op, ast.And)))
+    flow.guards = guards
+    return join(values)
 
 
 def _comprehension(flow: Expressions, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:

@@ -246,7 +246,8 @@ def _stop(flow: Flow, node: ast.stmt) -> bool:
 
 
 def _global(flow: Flow, node: ast.Global | ast.Nonlocal) -> bool:
-    flow.global_names.update(node.names)
+    if isinstance(node, ast.Global):
+        flow.global_names.update(node.names)
     return True
 
 

@@ -202,9 +202,21 @@ class Function:
             name in tables.ONCE or name.endswith("once_differentiable") for name in method.decorators
         )
 
+    @functools.cached_property
+    def examples(self) -> list[ast.expr]:
+        """What `make_inputs()` of the module, or `<Class>_inputs()`, returns for each input; empty if there is none."""
+        for node in self.module.tree.body:
+            if isinstance(node, ast.FunctionDef) and node.name in {"make_inputs", f"{self.name}_inputs"}:
+                last = node.body[-1]
+                if isinstance(last, ast.Return) and isinstance(last.value, ast.Tuple):
+                    return last.value.elts if len(last.value.elts) >= len(self.inputs) else []
+        return []
+
     def is_plain(self, index: int) -> bool:
         """Whether an input is certainly not a tensor."""
         parameter = self.inputs[index]
+        if self.examples and isinstance(self.examples[index], ast.Constant):
+            return True
         if parameter.annotation in PLAIN_ANNOTATIONS:
             return True
         default = parameter.default

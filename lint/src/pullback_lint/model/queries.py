@@ -45,7 +45,7 @@ def names_in(node: ast.AST) -> set[str]:
     return {child.id for child in walk(node) if isinstance(child, ast.Name)}
 
 
-def called(node: ast.AST) -> str:
+def called(node: ast.AST | None) -> str:
     """The last name of what a call calls, or an empty string."""
     if not isinstance(node, ast.Call):
         return ""

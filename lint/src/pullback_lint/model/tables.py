@@ -82,6 +82,7 @@ VIEWS = words("""
 VIEW_ATTRIBUTES = words("T mT mH H real imag data")
 
 NOT_IN_PLACE = words("""
+    set_
     requires_grad_ retain_grad_ share_memory_ squeeze_ unsqueeze_ t_ transpose_ detach_ record_stream_ names_
     rename_ swapaxes_ swapdims_
 """)

@@ -6,19 +6,22 @@ import ast
 from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
-from pullback_lint.model.queries import called, keyword, literal, source_of
+from pullback_lint.model.method import Method
+from pullback_lint.model.queries import called, closure, keyword, literal, source_of, text
 from pullback_lint.problem import Problem
 
 CODE = "PB215"
 
 
-_INVERSE = {"fft": "ifft", "ifft": "fft", "fft2": "ifft2", "ifft2": "fft2", "fftn": "ifftn", "ifftn": "fftn"}
+_INVERSE = {"fft": "ifft", "ifft": "fft", "fft2": "ifft2", "ifft2": "fft2", "fftn": "ifftn", "ifftn": "fftn",
+            "rfft": "irfft", "rfft2": "irfft2", "rfftn": "irfftn"}  # fmt: skip
 
 
 def check_function(function: Function) -> Iterator[Problem]:
     forward, backward = function.forward, function.backward
     if forward is None or backward is None:
         return
+    yield from _solves(function, forward, backward)
     for item in forward.flow.returns.values():
         shown = source_of(forward.flow, item.node.value) if item.node.value is not None else None
         if not isinstance(shown, ast.Call) or called(shown) not in _INVERSE or not _is_fft(function, shown):
@@ -36,6 +39,25 @@ def check_function(function: Function) -> Iterator[Problem]:
                     argument=function.inputs[0].name if function.inputs else None,
                     fix='give it `norm="forward"`' if _norm(shown) == "backward" else "use the other norm",
                 )
+
+
+def _solves(function: Function, forward: Method, backward: Method) -> Iterator[Problem]:
+    """A gradient of `a @ x` that solves with `a` instead of multiplying by its transpose."""
+    names = [parameter.name for parameter in function.inputs]
+    for item in forward.flow.returns.values():
+        shown = source_of(forward.flow, item.node.value) if item.node.value is not None else None
+        if not isinstance(shown, ast.BinOp) or not isinstance(shown.op, ast.MatMult):
+            continue
+        left, right = text(shown.left), text(shown.right)
+        for element in function.gradients_of(names.index(right)) if left in names and right in names else ():
+            for node in closure(backward.flow, element.node):
+                if called(node) in {"solve", "inv", "inverse", "pinv"} and isinstance(node, ast.expr):
+                    yield Problem(
+                        node,
+                        f"the adjoint of a product with `{left}` is one with its transpose, not its inverse",
+                        argument=right,
+                        fix=f"use `{left}.mT @ …`",
+                    )
 
 
 def _is_fft(function: Function, node: ast.Call) -> bool:

@@ -51,7 +51,7 @@ def _is_low(node: ast.AST) -> bool:
 
 def _is_multiplied(backward: Method, index: int) -> bool:
     for node in walk(backward.node):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        if _is_low(node):
             value = backward.flow.values.get(node)
             if value is not None and f"saved.{index}" in value.deps:
                 return True

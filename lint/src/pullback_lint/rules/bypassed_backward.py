@@ -1,4 +1,4 @@
-"""Find modules that define a backward which nothing calls."""
+"""Find a backward that nothing calls: that of a module, or of a Function whose forward is called directly."""
 
 from __future__ import annotations
 
@@ -14,6 +14,33 @@ CODE = "PB107"
 
 
 def check_module(module: Module) -> Iterator[Problem]:
+    yield from _modules(module)
+    yield from _direct_calls(module)
+
+
+def _direct_calls(module: Module) -> Iterator[Problem]:
+    """Calls of a Function's forward that go around apply."""
+    functions = {function.name for function in module.functions if not function.is_operator}
+    for call in module.calls if functions else ():
+        func = call.func
+        if not isinstance(func, ast.Attribute) or func.attr != "forward" or not isinstance(func.value, ast.Name):
+            continue
+        if func.value.id in functions and not _is_inside_function(module, call):
+            yield Problem(
+                call,
+                f"`{func.value.id}.forward` is called directly: its `backward` never runs",
+                fix=f"use `{func.value.id}.apply(…)`",
+                severity="warning",
+            )
+
+
+def _is_inside_function(module: Module, node: ast.AST) -> bool:
+    line = getattr(node, "lineno", 0)
+    return any(item.node.lineno <= line <= (item.node.end_lineno or 0) for item in module.functions)
+
+
+def _modules(module: Module) -> Iterator[Problem]:
+    """Modules with a backward."""
     if "def backward" not in module.source:
         return
     for node in module.class_nodes:

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
+from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, text
+from pullback_lint.model.value import Value
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -17,6 +19,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     backward = function.backward
     if backward is None or not _is_complex(function) or any(_conjugates(node) for node in walk(backward.node)):
         return
+    yield from _products(function)
     for node in walk(backward.node):
         if _is_transposed(node) and isinstance(node, ast.expr):
             value = backward.flow.values.get(node)
@@ -27,6 +30,30 @@ def check_function(function: Function) -> Iterator[Problem]:
                     fix="use `.mH`, or `.conj()` as well",
                     severity="warning",
                 )
+
+
+def _products(function: Function) -> Iterator[Problem]:
+    """Gradients of a product that multiply by the other factor as it is."""
+    forward = function.forward
+    if forward is None or not any(_multiplies_inputs(forward, node) for node in walk(forward.node)):
+        return
+    for _, elements in function.gradients:
+        for element in elements:
+            roots = element.value.rooted("saved.")
+            if roots and element.value.rooted("g.") and "opaque" not in element.value.tags:
+                yield Problem(
+                    element.node,
+                    "this Function takes complex tensors, and the other factor is not conjugated",
+                    fix="multiply by `.conj()` of the other factor",
+                    severity="warning",
+                )
+
+
+def _multiplies_inputs(forward: Method, node: ast.AST) -> bool:
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return False
+    left, right = forward.flow.values.get(node.left, Value()), forward.flow.values.get(node.right, Value())
+    return bool(left.smooth - right.smooth) and bool(right.smooth - left.smooth)
 
 
 def _is_complex(function: Function) -> bool:

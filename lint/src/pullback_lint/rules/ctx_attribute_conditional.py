@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from pullback_lint.model.events import AttributeSet
 from pullback_lint.model.function import Function
-from pullback_lint.model.queries import covers, text
+from pullback_lint.model.queries import closure, covers, text
 from pullback_lint.problem import Problem
 
 CODE = "PB126"
@@ -16,7 +17,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     if function.ctx_escapes or not function.complete:
         return
     for name, items in function.sets.items():
-        if covers([item.guards for item in items]) or name in function.attributes or _about_gradients(items):
+        if covers([item.guards for item in items]) or name in function.attributes or _about_gradients(function, items):
             continue
         for flow in function.readers:
             for read in flow.reads.values():
@@ -29,9 +30,11 @@ def check_function(function: Function) -> Iterator[Problem]:
                     break
 
 
-def _about_gradients(items: list[AttributeSet]) -> bool:
+def _about_gradients(function: Function, items: list[AttributeSet]) -> bool:
     """Whether the condition is that a gradient is needed at all."""
-    return any("grad" in text(test) for item in items for test, _ in item.guards)
+    tests = [test for item in items for test, _ in item.guards]
+    nodes = (node for flow in function.fillers for test in tests for node in closure(flow, test))
+    return any("grad" in text(node) for node in nodes if isinstance(node, ast.Name | ast.Attribute))
 
 
 def _asked(function: Function, name: str) -> bool:

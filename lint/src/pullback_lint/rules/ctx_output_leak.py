@@ -9,6 +9,7 @@ from pullback_lint.model.events import AttributeSet
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Element, Method, Result
 from pullback_lint.model.value import Value
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB307"
@@ -34,8 +35,9 @@ def _setup_sets(function: Function) -> dict[ast.AST, AttributeSet]:
 
 
 def _is_output(function: Function, forward: Method, item: AttributeSet) -> bool:
-    if item.value.alias == {"out"} and isinstance(item.expr, ast.Name):
-        return True
+    setup = function.method("setup_context")
+    if setup is not None and item.value.alias == {"out"}:
+        return isinstance(item.expr, ast.Name) and item.expr.id == setup.parameters[-1].name
     if item.value.tags & {"plain", "scalar", "list", "tuple", "dict"} or item.value.aliases("in."):
         return False
     return any(
@@ -51,8 +53,10 @@ def _is_same(forward: Method, item: AttributeSet, result: Result, node: ast.expr
         return forward.flow.is_ctx(node.value) and node.attr == item.name
     if not isinstance(node, ast.Name) or not isinstance(item.expr, ast.Name) or node.id != item.expr.id:
         return False
-    once = len(forward.flow.assignments.get(node.id, [])) == 1
-    return once and (len(result.elements or ()) == 1 or "tensor" in item.value.tags)
+    kept = getattr(item.node, "lineno", 0)
+    stores = [name.lineno for name in walk(forward.node) if isinstance(name, ast.Name) and name.id == node.id
+              and isinstance(name.ctx, ast.Store)]  # fmt: skip
+    return max(stores, default=kept + 1) <= kept and (len(result.elements or ()) == 1 or "tensor" in item.value.tags)
 
 
 def _single(result: Result) -> tuple[Element, ...]:

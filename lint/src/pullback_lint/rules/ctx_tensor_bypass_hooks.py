@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from pullback_lint.model.events import AttributeSet
 from pullback_lint.model.function import Function
-from pullback_lint.model.queries import names_in
 from pullback_lint.problem import Problem
 
 CODE = "PB308"
@@ -34,10 +33,12 @@ def _is_new_tensor(item: AttributeSet) -> bool:
 
 
 def _is_returned(function: Function, item: AttributeSet) -> bool:
-    if function.forward is None or not isinstance(item.expr, ast.Name):
-        return any(
-            isinstance(node, ast.Attribute) and node.attr == item.name
-            for result in (function.forward.results if function.forward else [])
-            for node in [result.node.value]
-        )
-    return any(item.expr.id in names_in(result.node) for result in function.forward.results)
+    """Whether forward returns the very object, which is another fault."""
+    results = function.forward.results if function.forward is not None else []
+    nodes = [element.node for result in results for element in result.elements or ()]
+    nodes += [result.node.value for result in results if result.node.value is not None]
+    kept = {item.name} | ({item.expr.id} if isinstance(item.expr, ast.Name) else set())
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr in kept) or (isinstance(node, ast.Name) and node.id in kept)
+        for node in nodes
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from pullback_lint.model.events import AttributeSet
@@ -46,7 +45,7 @@ def _is_tensor(function: Function, index: int) -> bool:
     parameter = function.inputs[index]
     if parameter.annotation and "Tensor" not in parameter.annotation:
         return False
-    if isinstance(parameter.default, ast.Constant) and parameter.default.value is not None:
+    if function.is_plain(index):
         return False
     if any(
         element.value.rooted("g.") and "opaque" not in element.value.tags for element in function.gradients_of(index)

@@ -41,8 +41,11 @@ def _written(node: ast.AST) -> ast.expr | None:
         node = node.target
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name | ast.Attribute):
         return node.slice
-    if called(node) == "scatter_" and isinstance(node, ast.Call) and len(node.args) == 3 and not node.keywords:
-        return node.args[1]
+    if isinstance(node, ast.Call) and not node.keywords and called(node) in {"scatter_", "index_copy_"}:
+        return node.args[1] if len(node.args) == 3 else None
+    if isinstance(node, ast.Call) and called(node) == "index_put_" and len(node.args) == 2 and not node.keywords:
+        indices = getattr(node.args[0], "elts", [])
+        return indices[0] if len(indices) == 1 else None
     return None
 
 
@@ -58,8 +61,13 @@ def _indices(forward: Method) -> set[str]:
 
 
 def _input_behind(function: Function, value: Value) -> str:
+    """The input that an index is, if it is certainly a tensor."""
     for root in value.alias:
         kept = known(function, root)
-        if kept is not None and len(kept.alias) == 1:
-            return next(iter(kept.alias)).removeprefix("in.")
+        if kept is None or len(kept.alias) != 1:
+            continue
+        name = next(iter(kept.alias)).removeprefix("in.")
+        names = [parameter.name for parameter in function.inputs]
+        if root.startswith("saved.") or (name in names and function.is_tensor(names.index(name))):
+            return name
     return ""

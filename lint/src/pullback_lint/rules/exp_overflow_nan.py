@@ -1,8 +1,9 @@
-"""Find quotients of exponentials of something unbounded."""
+"""Find quotients and logarithms of exponentials of something unbounded."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
@@ -20,6 +21,7 @@ def check_function(function: Function) -> Iterator[Problem]:
         if method is None:
             continue
         for node in walk(method.node):
+            yield from _logarithm(method, node)
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
                 shared = _exponentials(method, node.left) & _exponentials(method, node.right)
                 if shared:
@@ -31,10 +33,25 @@ def check_function(function: Function) -> Iterator[Problem]:
                     )
 
 
-def _exponentials(method: Method, node: ast.expr) -> set[str]:
+def _logarithm(method: Method, node: ast.AST) -> Iterator[Problem]:
+    """`log(1 + exp(x))`."""
+    if called(node) not in {"log", "log1p"} or not isinstance(node, ast.Call):
+        return
+    operand = _argument(node, method)
+    shared = _exponentials(method, operand) if isinstance(operand, ast.BinOp) or called(operand) == "exp" else set()
+    if shared:
+        yield Problem(
+            node,
+            f"`{min(shared)}` overflows to infinity",
+            fix="use `torch.nn.functional.softplus` or `torch.logsumexp`",
+            severity="warning",
+        )
+
+
+def _exponentials(method: Method, node: ast.expr | None) -> set[str]:
     """The exponentials of unbounded arguments behind an expression, as text."""
     found: set[str] = set()
-    for child in closure(method.flow, node):
+    for child in closure(method.flow, node) if node is not None else ():
         if called(child) == "exp" and isinstance(child, ast.Call):
             argument = _argument(child, method)
             if argument is not None and not is_bounded(method, argument):
@@ -48,6 +65,7 @@ def _argument(node: ast.Call, method: Method) -> ast.expr | None:
     return node.func.value if isinstance(node.func, ast.Attribute) else None
 
 
+_BOUNDED_NAME = re.compile(r"max|lse|log(?!it)")
 _BOUNDING = words("""
     max amax clamp clamp_max clip abs log_softmax logsigmoid minimum log logsumexp norm cummax relu softplus
     sigmoid tanh square
@@ -61,7 +79,7 @@ def is_bounded(method: Method, node: ast.expr) -> bool:
             return True
         if isinstance(child, ast.Pow) or (isinstance(child, ast.BinOp) and _is_square(child)):
             return True
-        if isinstance(child, ast.Name) and ("max" in child.id or "lse" in child.id or "log" in child.id):
+        if isinstance(child, ast.Name) and _BOUNDED_NAME.search(child.id):
             return True
     return not any(isinstance(child, ast.Name) and _is_tensor(method, child) for child in closure(method.flow, node))
 

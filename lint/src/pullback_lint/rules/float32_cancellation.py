@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from pullback_lint import edits
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, closure, literal, source_of, text
@@ -18,6 +19,8 @@ def check_function(function: Function) -> Iterator[Problem]:
     for method in (function.forward, function.backward):
         if method is not None:
             yield from _one_minus_cosine(method)
+            yield from _better_functions(function, method)
+            yield from _difference_of_squares(method)
     if function.backward is not None:
         yield from _one_added(function, function.backward)
 
@@ -29,6 +32,62 @@ def _one_minus_cosine(method: Method) -> Iterator[Problem]:
         if called(source_of(method.flow, node.right)) == "cos":
             message = "`1 - cos(x)` loses all digits near 0"
             yield Problem(node, message, fix="use `2 * sin(x / 2) ** 2`", severity="warning")
+
+
+def _better_functions(function: Function, method: Method) -> Iterator[Problem]:
+    """`exp(x) - 1` and `log(1 + x)`, which torch has as functions of their own."""
+    for node in walk(method.node):
+        better = _expm1(method, node) or _log1p(method, node)
+        if better and isinstance(node, ast.expr):
+            yield Problem(
+                node,
+                f"`{text(node)}` loses its digits near 0",
+                fix=f"use `{better}`",
+                edits=edits.replace_node(function.module, node, better),
+                safe=False,
+                severity="warning",
+            )
+
+
+def _expm1(method: Method, node: ast.AST) -> str:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and literal(node.right) == 1:
+        operand = _operand(method, node.left, "exp")
+        return f"torch.expm1({text(operand)})" if operand is not None else ""
+    return ""
+
+
+def _log1p(method: Method, node: ast.AST) -> str:
+    operand = _operand(method, node, "log")
+    if not isinstance(operand, ast.BinOp) or not isinstance(operand.op, ast.Add):
+        return ""
+    for one, other in ((operand.left, operand.right), (operand.right, operand.left)):
+        if literal(one) == 1 and literal(other) is None and called(other) != "exp":
+            return f"torch.log1p({text(other)})"
+    return ""
+
+
+def _operand(method: Method, node: ast.AST, name: str) -> ast.expr | None:
+    """What a torch function or method of one argument is applied to."""
+    if not isinstance(node, ast.Call) or called(node) != name or node.keywords:
+        return None
+    if method.imports.dotted(node.func).startswith("torch."):
+        return node.args[0] if len(node.args) == 1 else None
+    is_method = isinstance(node.func, ast.Attribute) and not method.imports.dotted(node.func).startswith("math.")
+    return node.func.value if is_method and not node.args and isinstance(node.func, ast.Attribute) else None
+
+
+def _difference_of_squares(method: Method) -> Iterator[Problem]:
+    """The variance as the mean of squares minus the square of the mean."""
+    for node in walk(method.node):
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+            continue
+        left, right = source_of(method.flow, node.left), node.right
+        squared = isinstance(right, ast.BinOp) and isinstance(right.op, ast.Pow | ast.Mult)
+        base = source_of(method.flow, right.left) if isinstance(right, ast.BinOp) else None
+        squares = any(isinstance(child, ast.Pow) or called(child) in {"pow", "square"} for child in walk(left))
+        if squared and called(left) == "mean" and called(base) == "mean" and squares:
+            message = "a variance as a difference of large numbers"
+            yield Problem(node, message, fix="use `x.var(…, unbiased=False)`", severity="warning")
 
 
 def _one_added(function: Function, backward: Method) -> Iterator[Problem]:

@@ -20,17 +20,19 @@ def check_function(function: Function) -> Iterator[Problem]:
     for node in walk(backward.node):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and literal(node.left) == 1:
             shown = source_of(backward.flow, node.right)
-            if (
-                isinstance(shown, ast.BinOp)
-                and isinstance(shown.op, ast.Add)
-                and all(map(_is_square, (shown.left, shown.right)))
-            ):
+            if _is_square(shown) or _is_sum_of_squares(shown):
                 yield Problem(
                     node,
                     f"`{text(node)}` leaves the range of float16 where the gradient does not",
                     fix="divide by the root twice, or compute in float32",
                     severity="note",
                 )
+
+
+def _is_sum_of_squares(node: ast.expr) -> bool:
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
+        return False
+    return _is_square(node.left) and _is_square(node.right)
 
 
 def _is_square(node: ast.expr) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from pullback_lint.model.events import Call
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import text
@@ -38,8 +39,23 @@ def _written(function: Function, forward: Method) -> dict[str, ast.expr]:
         name = _place(function, node)
         if name and not isinstance(function.module.parents.get(node), ast.AugAssign) and not _is_cache(function, node):
             found[name] = node
+    for call in forward.flow.calls.values():
+        name = _filled(function, call)
+        if name and not _is_cache(function, call.node):
+            found[name] = call.node
     local = {name for name in forward.flow.assignments if name not in forward.flow.global_names}
     return {name: node for name, node in found.items() if name.partition(".")[0] not in local}
+
+
+def _filled(function: Function, call: Call) -> str:
+    """The global container that a call fills."""
+    func = call.node.func
+    if call.name not in {"append", "update", "add", "setdefault", "extend", "insert", "appendleft", "push"}:
+        return ""
+    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+        return ""
+    known = function.module.module_names - function.module.imports.names.keys()
+    return func.value.id if func.value.id in known else ""
 
 
 def _is_cache(function: Function, node: ast.AST) -> bool:

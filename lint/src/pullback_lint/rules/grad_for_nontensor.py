@@ -28,6 +28,8 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 def _is_plain(function: Function, index: int) -> bool:
     parameter = function.inputs[index]
+    if function.examples and isinstance(function.examples[index], ast.Constant):
+        return True
     if parameter.annotation:
         return parameter.annotation in {"int", "float", "bool", "str"}
     if isinstance(literal(parameter.default), bool | str):

@@ -67,9 +67,10 @@ def _is_factor(function: Function, backward: Method, expression: ast.expr) -> bo
         places = list(loaded(backward.node, parent.targets[0].id))
     for place in places:
         product = function.module.parents.get(place)
-        if isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult):
+        while isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult):
             other = product.right if product.left is place else product.left
             value = backward.flow.values.get(other)
             if value is not None and any(root.startswith("saved.") for root in value.deps):
                 return True
+            place, product = product, function.module.parents.get(product)
     return False

@@ -15,7 +15,7 @@ from pullback_lint.problem import Problem
 CODE = "PB501"
 
 
-_FACTORIES = {"zeros", "ones", "empty", "full", "eye", "rand", "randn", "linspace"}
+_FACTORIES = {"zeros", "ones", "empty", "full", "eye", "rand", "randn", "linspace", "tensor"}
 
 
 def check_function(function: Function) -> Iterator[Problem]:
@@ -23,7 +23,7 @@ def check_function(function: Function) -> Iterator[Problem]:
         if method is None or _wraps_cpu_code(method):
             continue
         for call in method.flow.calls.values():
-            found = _fixed(call) or (_default(function, method, call) if method.role == "backward" else "")
+            found = _fixed(call) or _default(function, method, call)
             if found:
                 yield Problem(
                     call.node,
@@ -59,7 +59,7 @@ def _default(function: Function, method: Method, call: Call) -> str:
     if any(item.arg in {"device", None, "out"} for item in call.node.keywords) or _is_single(call.node):
         return ""
     parent = function.module.parents.get(call.node)
-    if isinstance(parent, ast.Attribute) and parent.attr in {"to", "type_as", "cuda", "type", "cpu"}:
+    if isinstance(parent, ast.Attribute) and parent.attr in {"to", "type_as", "cuda", "type", "cpu", "tolist"}:
         return ""
     if not _reaches_gradient(function, method, call.node):
         return ""
@@ -68,10 +68,14 @@ def _default(function: Function, method: Method, call: Call) -> str:
 
 def _is_single(node: ast.Call) -> bool:
     """Whether the tensor is a single number, which mixes with any device."""
+    if called(node) == "tensor":
+        return not (node.args and isinstance(node.args[0], ast.List) and len(node.args[0].elts) > 1)
     return not node.args or literal(node.args[0]) in ((), 1, [])
 
 
 def _reaches_gradient(function: Function, method: Method, node: ast.Call) -> bool:
-    return any(
-        node in set(closure(method.flow, element.node)) for _, elements in function.gradients for element in elements
-    )
+    if method.role == "backward":
+        ends = [element.node for _, elements in function.gradients for element in elements]
+    else:
+        ends = [item.node.value for item in method.flow.returns.values() if item.node.value is not None]
+    return any(node in set(closure(method.flow, end)) for end in ends)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from pullback_lint.model.events import Mutation
 from pullback_lint.model.function import Function
+from pullback_lint.model.queries import called, text
 from pullback_lint.problem import Problem
 
 CODE = "PB303"
@@ -18,6 +20,8 @@ def check_function(function: Function) -> Iterator[Problem]:
     marked = _marked(function)
     for mutation in forward.flow.mutations.values():
         names = {root.removeprefix("in.") for root in mutation.value.aliases("in.")}
+        if _copies_itself(mutation):
+            continue
         if marked is None or names & marked or mutation.value.tags & {"list", "tuple", "dict"}:
             continue
         for name in sorted(names & function.trained):
@@ -41,3 +45,11 @@ def _marked(function: Function) -> set[str] | None:
                 value = flow.values.get(argument)
                 found |= {root.removeprefix("in.") for root in value.alias} if value is not None else set()
     return found
+
+
+def _copies_itself(mutation: Mutation) -> bool:
+    """Whether a tensor is copied onto itself."""
+    node = mutation.node
+    return (
+        isinstance(node, ast.Call) and called(node) == "copy_" and [text(mutation.target)] == list(map(text, node.args))
+    )

@@ -31,9 +31,13 @@ def check_function(function: Function) -> Iterator[Problem]:
                 )
 
 
+_GIVEN = {"mask", "keep", "valid", "valid_mask", "padding_mask"}
+
+
 def _masks(forward: Method) -> list[str]:
     """Names that hold a comparison."""
-    return [
+    given = [item.name for item in forward.parameters if item.name in _GIVEN]
+    return given + [
         name
         for name, sources in forward.flow.assignments.items()
         if len(sources) == 1 and isinstance(sources[0], ast.Compare) and _on_input(forward, sources[0])

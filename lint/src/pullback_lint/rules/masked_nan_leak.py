@@ -22,10 +22,19 @@ def check_function(function: Function) -> Iterator[Problem]:
     if backward is None:
         return
     for node in walk(backward.node):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        if not isinstance(node, ast.BinOp):
+            continue
+        if isinstance(node.op, ast.Div) and _is_name_in(node.right, _masked(backward, node.left)):
+            yield Problem(
+                node,
+                f"0 / 0 is NaN: `{text(node.right)}` is zero where the mask is",
+                fix="divide by a safe value (`torch.where`)",
+                severity="warning",
+            )
+        if not isinstance(node.op, ast.Mult):
             continue
         for mask, other in ((node.left, node.right), (node.right, node.left)):
-            tested = _tested(backward, mask)
+            tested = _tested(backward, mask) | _masked(backward, mask)
             if tested and _partial_of(backward, other, tested):
                 yield Problem(
                     node,
@@ -34,6 +43,17 @@ def check_function(function: Function) -> Iterator[Problem]:
                     severity="warning",
                 )
                 break
+
+
+def _is_name_in(node: ast.expr, names: set[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
+
+
+def _masked(backward: Method, node: ast.expr) -> set[str]:
+    """The names that a mask among the factors of a product compares with zero."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return set()
+    return _tested(backward, node.right) | (_tested(backward, node.left) or _masked(backward, node.left))
 
 
 def _tested(backward: Method, node: ast.expr) -> set[str]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Element
+from pullback_lint.model.queries import known
+from pullback_lint.model.value import Value
 from pullback_lint.problem import Problem
 
 CODE = "PB201"
@@ -29,23 +31,19 @@ def check_function(function: Function) -> Iterator[Problem]:
                 )
 
 
+_UNSURE = {"none", "opaque", "global", "random", "numpy", "autograd-tuple", "list"}
+
+
 def _lacks_cotangent(function: Function, element: Element) -> bool:
     value = element.value
-    if value.rooted("g.") or value.tags & {
-        "none",
-        "zero",
-        "opaque",
-        "global",
-        "random",
-        "numpy",
-        "autograd-tuple",
-        "list",
-    }:
+    if value.rooted("g.") or value.tags & _UNSURE or isinstance(element.node, ast.Starred):
         return False
-    if isinstance(element.node, ast.Starred) or (
-        not value.tags & {"tensor", "arithmetic", "constant"} and not value.deps
-    ):
-        return False
-    if value.tags <= {"plain"}:
-        return False
-    return bool(value.deps) or "constant" in value.tags
+    if "constant" in value.tags and "zero" not in value.tags:
+        return True
+    return _is_tensor(function, value)
+
+
+def _is_tensor(function: Function, value: Value) -> bool:
+    """Whether it is made of anything but plain data kept on the context."""
+    kept = [known(function, root) for root in value.deps]
+    return any(item is None or not item.tags & {"plain", "none", "scalar", "opaque"} for item in kept)

@@ -1,4 +1,4 @@
-"""Find divisions by a norm that may be zero."""
+"""Find divisions by a norm, root or absolute value that may be zero."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, source_of, text
+from pullback_lint.model.queries import called, literal, source_of, text
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -22,26 +22,57 @@ def check_function(function: Function) -> Iterator[Problem]:
     if backward is None or any(called(node) in _SAFE for node in walk(backward.node)):
         return
     for node in walk(backward.node):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _is_norm(function, backward, node.right):
+        divisor = _divisor(node)
+        if divisor is not None and _may_vanish(function, backward, divisor):
             yield Problem(
                 node,
-                f"`{text(node.right)}` may be zero: the gradient is NaN there",
+                f"`{text(divisor)}` may be zero: the gradient is infinite or NaN there",
                 fix="divide by `torch.where(n == 0, torch.ones_like(n), n)`, or clamp it from below",
                 severity="warning",
             )
             return
 
 
-def _is_norm(function: Function, backward: Method, node: ast.expr) -> bool:
-    """Whether an expression is a bare norm, computed here or in forward."""
+def _divisor(node: ast.AST) -> ast.expr | None:
+    """By what an expression divides, without constant factors."""
+    if called(node) == "rsqrt" and isinstance(node, ast.Call):
+        return node
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+        return None
+    divisor = node.right
+    while isinstance(divisor, ast.BinOp) and isinstance(divisor.op, ast.Mult) and literal(divisor.left) is not None:
+        divisor = divisor.right
+    return divisor
+
+
+_VANISHING = {"norm", "vector_norm", "sqrt", "abs", "rsqrt"}
+
+
+def _may_vanish(function: Function, backward: Method, node: ast.expr) -> bool:
+    """Whether an expression is a bare norm, root or absolute value, computed here or in forward."""
     shown = source_of(backward.flow, node)
-    if called(shown) in {"norm", "vector_norm"}:
-        return True
+    if called(shown) in _VANISHING and isinstance(shown, ast.Call):
+        value = backward.flow.values.get(shown)
+        return _is_bare(shown) and value is not None and any(root.startswith("saved.") for root in value.smooth)
+    kept = _kept(function, backward, node)
+    return called(kept) in _VANISHING - {"rsqrt"} and isinstance(kept, ast.Call) and _is_bare(kept)
+
+
+def _is_bare(node: ast.Call) -> bool:
+    """Whether no small number is added to what the norm or root is taken of."""
+    sums = (child for child in walk(node) if isinstance(child, ast.BinOp) and isinstance(child.op, ast.Add | ast.Sub))
+    sides = [side for child in sums for side in (child.left, child.right)]
+    if called(node) in {"sqrt", "rsqrt"}:
+        return not sides
+    return not any(literal(side) is not None or "eps" in text(side) for side in sides)
+
+
+def _kept(function: Function, backward: Method, node: ast.expr) -> ast.expr | None:
+    """What forward saved under a name of backward."""
     value = backward.flow.values.get(node)
     if not isinstance(node, ast.Name) or value is None or len(value.alias) != 1 or len(function.saves) != 1:
-        return False
+        return None
     index = min(value.alias).removeprefix("saved.")
     if function.forward is None or not index.isdigit() or int(index) >= len(function.saves[0].arguments):
-        return False
-    kept = source_of(function.forward.flow, function.saves[0].arguments[int(index)])
-    return called(kept) in {"norm", "vector_norm"}
+        return None
+    return source_of(function.forward.flow, function.saves[0].arguments[int(index)])

@@ -11,6 +11,7 @@ from pullback_lint.model.value import Value
 from pullback_lint.problem import Problem
 
 CODE = "PB110"
+_UNSURE = {"opaque", "index", "random", "detached", "numpy"}
 
 
 def check_function(function: Function) -> Iterator[Problem]:
@@ -18,7 +19,11 @@ def check_function(function: Function) -> Iterator[Problem]:
         for argument in call.args:
             value = _value(function, argument)
             smooth = {name for name in value.smooth if name.startswith("in.")}
-            if smooth and not value.tags & {"opaque", "index", "random", "detached", "numpy"}:
+            if (
+                smooth
+                and not value.aliases("in.")
+                and not value.tags & {"opaque", "index", "random", "detached", "numpy"}
+            ):
                 name = text(argument)
                 yield Problem(
                     argument,

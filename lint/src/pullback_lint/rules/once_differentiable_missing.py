@@ -9,6 +9,7 @@ from pullback_lint.model import tables
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import keyword, text
+from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB402"
@@ -28,7 +29,23 @@ def check_function(function: Function) -> Iterator[Problem]:
             if tags and element.value.rooted("g.") and not any(root.startswith("g.") for root in element.value.smooth):
                 yield _problem(element.node, f"this gradient leaves autograd ({_how(tags)})")
                 return
+    yield from _switched_off(backward)
     yield from _inner(backward)
+
+
+def _switched_off(backward: Method) -> Iterator[Problem]:
+    """Gradients computed inside of `with torch.no_grad()`."""
+    for node in walk(backward.node):
+        if not isinstance(node, ast.With) or not any(_is_no_grad(backward, item.context_expr) for item in node.items):
+            continue
+        values = (backward.flow.values.get(child) for child in walk(node) if isinstance(child, ast.BinOp))
+        if any(value is not None and value.rooted("g.") for value in values):
+            yield _problem(node.items[0].context_expr, "`no_grad` hides this part from autograd")
+            return
+
+
+def _is_no_grad(backward: Method, node: ast.expr) -> bool:
+    return backward.imports.dotted(node.func if isinstance(node, ast.Call) else node) in tables.NO_GRAD
 
 
 def _inner(backward: Method) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, loaded, names_in
+from pullback_lint.model.queries import called, closure, loaded, names_in, source_of
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -19,6 +19,8 @@ def check_function(function: Function) -> Iterator[Problem]:
     if forward is None or backward is None:
         return
     choice = _choice(forward, {parameter.name for parameter in function.inputs})
+    if choice is None:
+        yield from _fixed(function, forward, backward)
     if choice is None or _reads_choice(function, backward, choice):
         return
     division = _average(backward)
@@ -29,6 +31,61 @@ def check_function(function: Function) -> Iterator[Problem]:
             argument=choice,
             fix=f"keep `{choice}` on the context and divide under the same condition",
         )
+
+
+def _fixed(function: Function, forward: Method, backward: Method) -> Iterator[Problem]:
+    """A forward that always averages, and a gradient that nothing divides."""
+    ends = [source_of(forward.flow, item.node.value) for item in forward.flow.returns.values() if item.node.value]
+    if not ends or not all(_is_whole(forward, end) for end in ends) or function.is_surrogate:
+        return
+    if all(called(end) == "sum" for end in ends):
+        yield from _averaged(function, backward)
+    if not all(called(end) == "mean" for end in ends):
+        return
+    kept = [argument for save in function.saves for argument in save.arguments]
+    kept += [item.expr for items in function.sets.values() for item in items if item.expr is not None]
+    if any(_divides(node) for argument in kept for node in closure(forward.flow, argument)):
+        return
+    for element in function.gradients_of(0):
+        value = element.value
+        if not value.rooted("g.") or value.tags & {"opaque", "autograd-tuple"} or not value.rooted("saved."):
+            continue
+        if not any(_divides(node) for node in closure(backward.flow, element.node)):
+            yield Problem(
+                element.node,
+                "`forward` averages, but nothing divides this gradient by the number of elements",
+                argument=function.inputs[0].name,
+                fix="divide by `x.numel()`",
+            )
+
+
+def _averaged(function: Function, backward: Method) -> Iterator[Problem]:
+    """A gradient that is divided by the number of elements, although forward only adds up."""
+    for element in function.gradients_of(0):
+        for node in closure(backward.flow, element.node):
+            if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+                continue
+            if called(node.right) in {"numel", "len", "nelement"}:
+                yield Problem(
+                    node,
+                    "`forward` sums, but this gradient is divided by the number of elements",
+                    argument=function.inputs[0].name,
+                    fix="do not divide",
+                )
+
+
+def _is_whole(forward: Method, node: ast.expr) -> bool:
+    """Whether a mean is taken over all elements."""
+    if not isinstance(node, ast.Call) or node.keywords:
+        return False
+    return len(node.args) == int(forward.imports.dotted(node.func).startswith("torch."))
+
+
+def _divides(node: ast.AST) -> bool:
+    words = {"mean", "numel", "len", "size", "shape", "nelement", "div", "reciprocal"}
+    if isinstance(node, ast.Div) or called(node) in words:
+        return True
+    return isinstance(node, ast.Attribute) and node.attr in words
 
 
 def _choice(forward: Method, inputs: set[str]) -> str | None:

@@ -23,7 +23,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     drawn = {_draw(function, call) for call in forward.flow.calls.values()} - {""}
     for call in backward.flow.calls.values():
         name = _draw(function, call)
-        if name and name in drawn:
+        if name and drawn:
             yield Problem(
                 call.node,
                 f"`{name}` draws other numbers here than `forward` did",

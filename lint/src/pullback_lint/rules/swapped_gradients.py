@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 
+from pullback_lint.model.formula import agree, compare
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Element
 from pullback_lint.model.queries import origins, product_of, text
@@ -20,6 +22,7 @@ def check_function(function: Function) -> Iterator[Problem]:
             continue
         yield from _by_name(function, elements)
         yield from _by_operand(function, elements)
+        yield from _by_value(function, elements)
 
 
 def _by_name(function: Function, elements: tuple[Element, ...]) -> Iterator[Problem]:
@@ -73,3 +76,19 @@ def _inputs_behind(function: Function, element: Element) -> frozenset[str] | Non
 
 def _only(found: frozenset[str] | None, wanted: str, unwanted: str) -> bool:
     return found is not None and f"in.{wanted}" in found and f"in.{unwanted}" not in found
+
+
+def _by_value(function: Function, elements: tuple[Element, ...]) -> Iterator[Problem]:
+    """Of an elementwise formula, each gradient is the derivative with respect to the other input."""
+    if function.is_surrogate:
+        return
+    wrong = [item for item in compare(function) if item.is_wrong]
+    for one, two in itertools.combinations(wrong, 2):
+        if all(map(agree, one.got, two.wanted)) and all(map(agree, two.got, one.wanted)):
+            first, second = function.inputs[one.place].name, function.inputs[two.place].name
+            yield Problem(
+                elements[one.place].node,
+                f"this is the gradient of `{second}`, and that of `{first}` is returned for it",
+                argument=first,
+                fix="return the gradients in the order of forward's inputs",
+            )

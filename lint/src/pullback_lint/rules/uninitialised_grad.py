@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pullback_lint import edits
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, source_of, text
+from pullback_lint.model.queries import called, literal, source_of, text
 from pullback_lint.problem import Edit, Problem
 
 CODE = "PB312"
@@ -44,13 +44,22 @@ def _is_filled(function: Function, backward: Method, node: ast.expr) -> bool:
     """Whether something may fill all of it; assignments through an index of tensors do not."""
     if not isinstance(node, ast.Name):
         return False
-    for mutation in backward.flow.mutations.values():
-        if backward.flow.key(mutation.target) != node.id:
-            continue
+    writes = [item for item in backward.flow.mutations.values() if backward.flow.key(item.target) == node.id]
+    if len(writes) == 1 and _is_inner_slice(writes[0].node):
+        return False
+    for mutation in writes:
         place = mutation.node
         if not isinstance(place, ast.Subscript) or not _is_partial(backward, place.slice) or _in_loop(function, place):
             return True
     return False
+
+
+def _is_inner_slice(place: ast.AST) -> bool:
+    """Whether an assignment leaves out the first or last elements, such as `grad[1:-1] = …`."""
+    if not isinstance(place, ast.Subscript) or not isinstance(place.slice, ast.Slice):
+        return False
+    bounds = (literal(place.slice.lower), literal(place.slice.upper))
+    return any(isinstance(bound, int) and bound != 0 for bound in bounds)
 
 
 def _is_partial(backward: Method, index: ast.expr) -> bool:

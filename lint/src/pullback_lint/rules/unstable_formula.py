@@ -33,9 +33,6 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 def _better(method: Method, node: ast.AST) -> str:
     """The stable form of an expression, or an empty string."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and literal(node.right) == 1:
-        argument = _of(method, node.left, "exp")
-        return f"torch.expm1({text(argument)})" if argument is not None else ""
     argument = _of(method, node, "log")
     return _better_log(method, argument) if argument is not None else ""
 
@@ -49,11 +46,7 @@ def _better_log(method: Method, node: ast.expr) -> str:
         for one, other in ((node.left, node.right), (node.right, node.left)):
             if literal(one) == 1 and literal(other) is None:
                 argument = _of(method, other, "exp")
-                return (
-                    f"torch.nn.functional.softplus({text(argument)})"
-                    if argument is not None
-                    else f"torch.log1p({text(other)})"
-                )
+                return f"torch.nn.functional.softplus({text(argument)})" if argument is not None else ""
     return _better_sum(method, node)
 
 
