@@ -24,6 +24,9 @@ class Context:
         needs: What ``ctx.needs_input_grad`` says.
     """
 
+    _record: Record
+    needs_input_grad: tuple[bool, ...]
+
     def __init__(self, needs: tuple[bool, ...]) -> None:
         self.__dict__["_record"] = Record()
         self.__dict__["needs_input_grad"] = needs

@@ -31,15 +31,15 @@ NAMES: list[tuple[str, Sequence[Any]]] = [  # a parameter's name and what it may
     (r"^(dims|axes)$", ((-1,), (0,))),
     (r"^(p|prob|keep\w*|drop\w*|rate|momentum|decay|smoothing)$", (0.5, "tensor")),
     (r"^(n_?bits?|num_?bits|bits?|bit_?width|nbit|k_?bits?|wbits?|abits?|bitw\w*)$", (4, "tensor", 4.0)),
-    (r"^(k|n|m|num\w*|n_\w+|\w+_size|size|block\w*|count|levels?|heads?|steps?|times?|iters?|max_iter\w*|order|"
-     r"degree|depth|world_size|rank)$", (2, 3, "tensor", 4, 1)),
+    ((r"^(k|n|m|num\w*|n_\w+|\w+_size|size|block\w*|count|levels?|heads?|steps?|times?|iters?|max_iter\w*|order|"
+     r"degree|depth|world_size|rank)$"), (2, 3, "tensor", 4, 1)),
     (r"^(stride|group_size|groups?|dilation)$", (1, 2)),
     (r"^(padding|pad|offset_index|ignore_index)$", (0, 1)),
     (r"^(kernel_size|ksize|window\w*|factor_int|upscale\w*|downscale\w*)$", (2, 3)),
     (r"^(reduction)$", ("mean", "sum", "none")),
     (r"^(mode|method|kind|approx\w*|norm)$", ("mean", "sum", "bilinear", "tanh", "none", "constant", "tensor", 2)),
-    (r"^(training|inplace|train|is_\w+|use_\w+|with_\w+|keepdim|signed|unsigned|symmetric|sym\w*|debug|verbose|flag|"
-     r"dense|biased|unbiased|narrow\w*|return_\w+|deterministic|normalize\w*|align_corners|causal|enable\w*)$",
+    ((r"^(training|inplace|train|is_\w+|use_\w+|with_\w+|keepdim|signed|unsigned|symmetric|sym\w*|debug|verbose|flag|"
+     r"dense|biased|unbiased|narrow\w*|return_\w+|deterministic|normalize\w*|align_corners|causal|enable\w*)$"),
      (True, False)),
     (r"^(shape|output_size|out_size|normalized_shape|sizes?)$", ("shape", 2, (2,))),
     (r"^\w*mask\w*$", ("mask", "tensor", "nonneg")),
@@ -50,15 +50,15 @@ NAMES: list[tuple[str, Sequence[Any]]] = [  # a parameter's name and what it may
     (r"^(hi|high|upper\w*|max\w*|a_max|maximum|\w*_max|q_?max|vmax|clip_?max|qp|bound|limit|clip\w*)$",
      (1.0, "scalar", "tensor", 7)),
     (r"^(offset|shift|center|centre|mean|loc)$", ("tensor", "scalar", "last", 0.5)),
-    (r"^(alpha|beta|gamma|lambd?a?_?|lmbda|coeffs?|coefs?|c|slope|tau|temp\w*|factor|strength|sigma|gain|width|v_?th|"
+    ((r"^(alpha|beta|gamma|lambd?a?_?|lmbda|coeffs?|coefs?|c|slope|tau|temp\w*|factor|strength|sigma|gain|width|v_?th|"
      r"thr\w*|threshold|scal\w*|weight_decay|delta|margin|rho|theta|power|exponent|grad_scale|scale_grad|half_width|"
-     r"damp\w*|const\w*|ratio|negative_slope|leak|zeta|kappa|nu|mu|hyper\w*|sharp\w*|grad\w*|lr|t|dt|h|length)$",
+     r"damp\w*|const\w*|ratio|negative_slope|leak|zeta|kappa|nu|mu|hyper\w*|sharp\w*|grad\w*|lr|t|dt|h|length)$"),
      (0.7, "scalar", "tensor", "last", 1)),
     (r"^(zero_point|zp)$", (0, 0.0, "scalar", "tensor")),
     (r"^(dtype|out_dtype)$", (torch.float32, None)),
     (r"^(device)$", ("cpu", None)),
-    (r"^(fn|func|function|f|act\w*|callable|run_function|forward_fn|op|nonlin\w*|g_?fn|closure|loss_fn|criterion|"
-     r"surrogate\w*|spike_\w+|\w*_(fn|func|function))$", (torch.tanh, "module", "tensor")),
+    ((r"^(fn|func|function|f|act\w*|callable|run_function|forward_fn|op|nonlin\w*|g_?fn|closure|loss_fn|criterion|"
+     r"surrogate\w*|spike_\w+|\w*_(fn|func|function))$"), (torch.tanh, "module", "tensor")),
     (r"^(module|model|layer|net\w*|block|cell)$", ("module", torch.tanh)),
     (r"^(group|process_group|generator|rng|stream|handle|hook|name|state|comm|cfg|config|args|ctx_?\w*|options?)$",
      (None, "tensor", 1)),
@@ -271,8 +271,9 @@ def _unique(options: list[Any]) -> list[Any]:
 
 
 def _annotated(note: str) -> list[Any]:
-    table = [("Tensor", ["tensor"]), ("bool", [True, False]), ("int", [2, 1]), ("float", [0.7]), ("str", ["mean", "sum"]),
-             ("Callable", [torch.tanh]), ("Module", ["module"]), ("Size", ["shape"])]  # fmt: skip
+    table: list[tuple[str, list[Any]]] = [
+             ("Tensor", ["tensor"]), ("bool", [True, False]), ("int", [2, 1]), ("float", [0.7]),
+             ("str", ["mean", "sum"]), ("Callable", [torch.tanh]), ("Module", ["module"]), ("Size", ["shape"])]  # fmt: skip
     if "List" in note or "list[" in note or "Sequence" in note:
         return ["list"] if "Tensor" in note else [[1, 1], [2, 2]]
     found = next((kinds for word, kinds in table if word in note), [])
@@ -293,7 +294,9 @@ def _usage(target: Target, name: str) -> str:
     if re.search(rf"save_for_backward\([^)]*\b{word}\b(?!\.)", text) or re.search(
         rf"\b{word}\.(shape|size|dim|ndim|clone|view|reshape|detach|new_\w+|to|t\b|T\b|abs|clamp|dtype|device|numel|exp|"
         rf"sum|mean|float|contiguous|data|transpose|permute|unsqueeze|is_cuda|sign|round|type|pow|gt|lt|ge|mul|norm|"
-        rf"max|min|matmul|flatten|requires_grad|masked_fill\w*|sqrt|relu|tanh|sigmoid)\b", text):
+        rf"max|min|matmul|flatten|requires_grad|masked_fill\w*|sqrt|relu|tanh|sigmoid)\b",
+        text,
+    ):
         return "tensor"
     if re.search(rf"torch\.\w+_like\({word}\b|needs_input_grad", text) and re.search(rf"_like\({word}\b", text):
         return "tensor"

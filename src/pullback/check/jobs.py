@@ -76,7 +76,9 @@ def _share(jobs: list[Job], limits: Limits, progress: Callable[[str], None] | No
             if "report" in line:
                 reports.append((line["job"], _placed(target_from_dict(line["report"]))))
         by_index = {job.index: job for job in pending}
-        reports += [(line["job"], _lost(by_index[line["job"]], line, line["failed"])) for line in lines if "failed" in line]
+        reports += [
+            (line["job"], _lost(by_index[line["job"]], line, line["failed"])) for line in lines if "failed" in line
+        ]
         ended = {line["job"] for line in lines if "end" in line}
         pending = [job for job in pending if job.index not in ended]
         if progress is not None:

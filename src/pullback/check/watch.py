@@ -66,7 +66,7 @@ class Watcher:
             self.wrap(cls)
         watcher, before = self, torch.autograd.Function.__dict__.get("__init_subclass__")
 
-        def later(cls: type, **options: Any) -> None:
+        def later(cls: type[torch.autograd.Function], /, **options: Any) -> None:
             super(torch.autograd.Function, cls).__init_subclass__(**options)
             watcher.wrap(cls)
 
@@ -132,7 +132,8 @@ def _has_setup(cls: type) -> bool:
 
 
 def _subclasses(cls: type) -> Iterator[type]:
-    for child in cls.__subclasses__():
+    children: list[type] = cls.__subclasses__()
+    for child in children:
         yield child
         yield from _subclasses(child)
 
@@ -207,6 +208,3 @@ def _joined(one: TargetReport, two: TargetReport) -> TargetReport:
     one.seconds += two.seconds
     one.unchecked = one.unchecked and two.unchecked
     return one
-
-
-

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from pullback._torch import TorchDispatchMode
 from pullback.check import compare, reference, state, tree
 from pullback.check.case import Case, cotangents, pull, replaced_backward
 from pullback.check.report import Finding
@@ -36,7 +37,7 @@ def probe(case: Case) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-class _Watch(torch.utils._python_dispatch.TorchDispatchMode):
+class _Watch(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.lowered = False

@@ -149,6 +149,6 @@ def _bounded(case: Case, arguments: Arguments, index: int, place: int) -> bool:
     found = []
     for side in (1.0, -1.0):
         steps = [abs(quotient(side * h)) for h in (1e-3, 1e-5, 1e-7)]
-        if all(q == q and q != float("inf") for q in steps):  # noqa: PLR0124 NaN is not itself
+        if all(q == q and q != float("inf") for q in steps):
             found.append(steps[2] <= 1.8 * max(steps[0], 1e-3))
     return bool(found) and all(found)

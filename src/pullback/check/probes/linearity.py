@@ -35,9 +35,7 @@ def _scaled(case: Case, plain: list[torch.Tensor | None], index: int) -> str:
     return ""
 
 
-def _added(
-    case: Case, one: list[torch.Tensor | None], two: list[torch.Tensor | None], index: int
-) -> str:
+def _added(case: Case, one: list[torch.Tensor | None], two: list[torch.Tensor | None], index: int) -> str:
     a, b = one[index], two[index]
     if a is None or b is None:
         return ""
