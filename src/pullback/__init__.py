@@ -1,5 +1,6 @@
 """Differentiable functions that cannot be wrong: rules by argument, checked, the same in every stack."""
 
+from pullback.check import Report, assert_correct, check, gradcheck, watch
 from pullback.define.classic import from_autograd
 from pullback.define.decorate import function
 from pullback.define.function import Function
@@ -12,9 +13,14 @@ __version__ = "0.1.0"
 __all__ = [
     "Function",
     "PullbackError",
+    "Report",
+    "assert_correct",
+    "check",
     "from_autograd",
     "function",
+    "gradcheck",
     "keep",
     "straight_through",
     "surrogate",
+    "watch",
 ]

@@ -42,6 +42,7 @@ def gradient_tolerance(dtype: torch.dtype) -> Tolerance:
     """The tolerance for gradients of ``dtype``; exact for integers and booleans."""
     return GRADIENTS.get(dtype, Tolerance(0.0, 0.0))
 
+
 # the checker: how far a gradient may be from its reference, as (relative to the element, relative to the largest one)
 CHECK = {
     "exact": Tolerance(2e-7, 2e-9),  # float64 throughout, the reference by autograd

@@ -6,7 +6,6 @@ something, this is the file to change.
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,6 +35,7 @@ __all__ = [
     "bare_apply",
     "below_autograd",
     "compiling",
+    "current_level",
     "custom_function_call",
     "dispatch_modes",
     "dual_level",
@@ -48,6 +48,8 @@ __all__ = [
     "in_transform",
     "is_transformed",
     "jit_tracing",
+    "level_of",
+    "lower_levels",
     "nonstrict_trace",
     "outside_all_stacks",
     "outside_modes",
@@ -65,11 +67,18 @@ in_transform = torch._C._are_functorch_transforms_active
 dispatch_modes = torch._C._len_torch_dispatch_stack
 autocast_enabled = torch._C._is_any_autocast_enabled
 function_modes = torch._C._is_torch_function_mode_enabled
+level_of = torch._C._functorch.maybe_get_level  # of a tensor under torch.func; negative if it is in none
 is_transformed = torch._C._functorch.is_functorch_wrapped_tensor
 below_autograd = torch._C._AutoDispatchBelowAutograd
 unwrap_dead = torch._C._functorch.unwrap_if_dead
 jit_tracing = torch._C._get_tracing_state
 pre_dispatch_modes = torch._ops._len_torch_dispatch_stack_pre_dispatch
+
+
+def current_level() -> int:
+    """The innermost active level of torch.func; 0 outside of all."""
+    top = torch._C._functorch.peek_interpreter_stack()
+    return int(top.level()) if top is not None else 0
 
 
 def dual_level() -> int:
@@ -95,13 +104,20 @@ def has_tangent(tensors: Sequence[torch.Tensor]) -> bool:
     if forward_ad._current_level < 0 and not tracing_graph():
         return False
     return any(
-        torch._VF._unpack_dual(t, level=0)[1] is not None  # type: ignore[attr-defined]
-        for t in tensors
-        if t.is_floating_point() or t.is_complex()
+        torch._VF._unpack_dual(t, level=0)[1] is not None for t in tensors if t.is_floating_point() or t.is_complex()
     )
 
 
-@functools.cache
+@contextmanager
+def lower_levels() -> Iterator[Callable[[Any], Any]]:
+    """Inside of a ``jvp``, where PyTorch switches forward mode off: on again for the levels below.
+
+    Gives a function that takes this level's tangent from a tensor; without it, jvp of jvp is silently zero.
+    """
+    with forward_ad._set_fwd_grad_enabled(True):
+        yield lambda t: t if t is None else torch._VF._unpack_dual(t, level=0)[0]  # type: ignore[attr-defined]
+
+
 def bare_apply(cls: type[AutogradFunction]) -> Callable[..., Any]:
     """``cls.apply`` without its Python wrapper, which binds the signature anew on every call (10 µs)."""
     return super(AutogradFunction, cls).apply  # type: ignore[no-any-return, misc]
@@ -149,7 +165,7 @@ _FUNCTORCH_KEYS = (
 
 def hint(size: int | torch.SymInt) -> int:
     """A size as a number: what a symbolic one has been seen to be."""
-    return int(size) if isinstance(size, int) else size.node.hint  # type: ignore[no-any-return]
+    return int(size) if isinstance(size, int) else size.node.hint
 
 
 def allow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,7 +179,7 @@ def nonstrict_trace(fn: Callable[..., Any]) -> Callable[..., Any]:
     """``fn`` as one node of Dynamo's graph; AOTAutograd then traces through it."""
     import torch._dynamo
 
-    return torch._dynamo.nonstrict_trace(fn)  # type: ignore[no-any-return]
+    return torch._dynamo.nonstrict_trace(fn)
 
 
 def when_dynamo_loads(action: Callable[[], None]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import importlib
-import pkgutil
 import re
-from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 from pullback_lint import faults
 
@@ -24,8 +24,7 @@ class UnknownFaultError(KeyError):
         return str(self.args[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """Something that can be wrong with a differentiable function.
 
     Attributes:
@@ -73,7 +72,7 @@ def fault(key: str) -> Fault:
 @functools.cache
 def codes() -> tuple[str, ...]:
     """All codes, sorted, without reading the pages."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(faults.__path__)))
+    return tuple(sorted(path.stem for path in Path(*faults.__path__).glob("PB*.py")))
 
 
 @functools.cache

@@ -6,7 +6,6 @@ It handles flat tensors; the `Call` that is its first operand knows what they me
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -18,10 +17,15 @@ from pullback._torch import (
     AutogradFunction,
     TorchFunctionMode,
     bare_apply,
+    current_level,
     custom_function_call,
     in_transform,
     is_transformed,
+    level_of,
+    lower_levels,
+    pytree,
     tracing_graph,
+    unwrap_dead,
 )
 from pullback.define import forward_mode
 from pullback.define.call import Call, Residuals, add, filled
@@ -37,14 +41,18 @@ Tensors = Sequence[torch.Tensor]
 def apply(call: Call, tensors: Tensors) -> Tensors:
     """Run a call with its gradient recorded; the flat outputs, then what is kept."""
     if in_transform():
+        call.transformed = True
         return custom_function_call(general(call.function), call, *tensors)  # type: ignore[no-any-return]
-    return bare_apply(general(call.function))(call, *tensors)  # type: ignore[no-any-return]
+    results: Tensors = bare_apply(general(call.function))(call, *tensors)
+    call.forget(call.needed([t.requires_grad for t in tensors]))
+    return results
 
 
-@functools.cache
-def general(function: Function[..., Any]) -> type[General]:
+def general(function: Function[..., Any]) -> type[AutogradFunction]:
     """The general autograd.Function under the name of ``function``: graphs and profiles show ``<name>Backward``."""
-    return type(function.name, (General,), {})
+    if function.general is None:
+        function.general = type(function.name, (General,), {})
+    return function.general
 
 
 class General(AutogradFunction):
@@ -74,8 +82,8 @@ class General(AutogradFunction):
         if call.function.inplace is not None:
             ctx.mark_dirty(*[t for t, owner in zip(tensors, call.args.owners) if owner == call.function.inplace])
         everything = [*tensors, *output]
-        wanted = call.wanted(call.needed(ctx.needs_input_grad[1:]))
-        ctx.save_for_backward(*[t if w else None for t, w in zip(everything, wanted)])
+        needed = call.needed(ctx.needs_input_grad[1:])
+        ctx.save_for_backward(*[t if w else None for t, w in zip(everything, call.wanted(needed))])
         ctx.save_for_forward(*[t if w else None for t, w in zip(everything, forward_mode.wanted(call, output))])
         ctx.output_like = [like(t) for t in output]
 
@@ -83,7 +91,7 @@ class General(AutogradFunction):
     def backward(ctx: Any, *cotangents: Any) -> tuple[Any, ...]:
         """The gradients of the arguments: the rules', and for second derivatives what kept values add."""
         call: Call = ctx.call
-        res = Residuals.cut(call, ctx.saved_tensors)
+        res = Residuals.cut(call, [t if t is None else unwrap_dead(t) for t in ctx.saved_tensors])
         mask = ctx.needs_input_grad[1:]
         n = len(call.out.owners)
         total: list[Any] = [None] * len(mask)
@@ -98,8 +106,10 @@ class General(AutogradFunction):
     def jvp(ctx: Any, _: Any, *tangents: Any) -> tuple[Any, ...]:
         """The tangents of outputs and kept values."""
         call: Call = ctx.call
-        with autocast_as(call.autocast):
-            return forward_mode.tangents(call, Residuals.cut(call, ctx.saved_tensors), tangents, ctx.output_like)
+        with autocast_as(call.autocast), lower_levels() as primal:
+            res = Residuals.cut(call, [primal(t) for t in ctx.saved_tensors])
+            results = forward_mode.tangents(call, res, [primal(t) for t in tangents], ctx.output_like)
+        return results if call.function.inplace is None else forward_mode.into_place(call, tangents, results)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, call: Call, *tensors: torch.Tensor) -> tuple[Any, Any]:
@@ -116,7 +126,7 @@ def _watched(call: Call, tensors: Tensors) -> Iterator[None]:
     """Gradients are on and inputs detached, so that an output that requires one betrays a captured tensor."""
     with ExitStack() as stack:
         stack.enter_context(torch.enable_grad())
-        if in_transform():
+        if in_transform() or call.transformed:
             stack.enter_context(_NoCapture(call.function))
         if tracing_graph() and call.function.reruns():
             stack.enter_context(no_random(call.function.name))
@@ -136,9 +146,9 @@ class _NoCapture(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Let the operation through unless it uses such a tensor."""
-        for value in (*args, *(kwargs or {}).values()):
-            if isinstance(value, torch.Tensor) and is_transformed(value) and not in_transform():
-                raise captured(self.function)
+        tensors = [t for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+        if any(level_of(t) > current_level() for t in tensors):
+            raise captured(self.function)
         return func(*args, **(kwargs or {}))
 
 

@@ -50,6 +50,7 @@ class Call:
     kept: Split
     aliases: list[int | None]  # for each kept tensor: which argument's or output's tensor it is, if any
     kept_owners: list[str]  # the names of the kept tensors that are neither
+    transformed = False  # called under torch.func, whose innermost level forward no longer sees
     kept_smooth: list[bool]  # which of these can carry a gradient
 
     def __init__(self, function: Function[..., Any], values: Iterable[Any]) -> None:
@@ -108,6 +109,11 @@ class Call:
         places = {id(t): i for i, t in enumerate(others)} | {id(t): i for i, t in enumerate(self.tensors)}
         self.aliases = [places.get(id(t)) for t in kept]
         self.kept_owners = [o for o, alias in zip(self.kept.owners, self.aliases, strict=True) if alias is None]
+
+    def forget(self, needed: tuple[str, ...]) -> None:
+        """Let go of what no rule for ``needed`` names: from here on autograd keeps the tensors."""
+        self.tensors = []
+        self.kept.forget(self.function.wanted(needed))
 
     def _run(self, tensors: Sequence[torch.Tensor]) -> Any:
         args, keywords = self.function.arguments.call(self.args.join(tensors))
@@ -176,7 +182,7 @@ class Call:
     # ---- the derivative of kept values, for second derivatives
 
     def kept_gradients(self, mask: Sequence[bool], res: Residuals, cotangents: Flat) -> list[torch.Tensor | None]:
-        """What the cotangents of kept values give to the arguments: by their own rules, else by running forward again."""
+        """What the cotangents of kept values give to the arguments: by their own rules, else by a rerun of forward."""
         total: list[torch.Tensor | None] = [None] * len(mask)
         for name in self.kept.names:
             mine = [g if owner == name else None for g, owner in zip(cotangents, self.kept_owners, strict=True)]

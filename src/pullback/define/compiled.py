@@ -15,7 +15,7 @@ from pullback.errors import StackError
 
 
 def graph(token: str, reads: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
-    """The result of a call, traced into the graph; ``reads`` are what its code reads from outside, so that it is guarded.
+    """The result of a call, traced into the graph; ``reads`` are what its code reads from outside, to be guarded.
 
     Replaced by its registered form as soon as Dynamo is loaded: Dynamo finds it here when it traces a Function.
     """

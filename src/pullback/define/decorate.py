@@ -97,8 +97,8 @@ def _face(made: Function[..., Any]) -> types.FunctionType:
     lines = [
         f"def {name}({made.arguments.header(p + 'default_')}):",
         f" if {p}compiling(): return {graph}",
-        f" if {p}transform() or {p}dual._current_level >= 0 or {p}modes() or {p}autocast()"
-        f" or {p}function_modes() and {p}pre_dispatch() or {p}jit():",
+        f" if {p}transform() or {p}dual._current_level >= 0 or {p}modes() or {p}autocast() or {p}jit() or \\",
+        f"   {p}function_modes() and {p}pre_dispatch():",
         f"  return {p}general({p}function, ({values}))",
         f" {p}types = ({''.join(f'{n}.__class__, ' for n in made.params)})",
         f" {p}way = {p}get({p}types)",

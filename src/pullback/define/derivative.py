@@ -100,7 +100,7 @@ def _transformed(fn: Callable[..., Any], tensors: Tensors, cotangents: Tensors, 
             full[i] = leaf
         return tuple(o for o in fn(*full) if differentiable(o))
 
-    _, pull = torch.func.vjp(outputs, *[tensors[i] for i in chosen])
+    pull = torch.func.vjp(outputs, *[tensors[i] for i in chosen])[1]
     found = dict(zip(chosen, pull(tuple(g for g in cotangents if differentiable(g))), strict=True))
     return [found.get(i) for i in range(len(tensors))]
 

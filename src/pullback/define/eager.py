@@ -187,7 +187,7 @@ def _again(
     mask = [n in needed for n in shape.tensors]
     total: list[Any] = [None] * len(mask)
     if any(g is not None for g in cotangents):
-        likes = [Like(*l) for l in getattr(ctx, source.OUTPUTS, ())]
+        likes = [Like(*fields) for fields in getattr(ctx, source.OUTPUTS, ())]
         total = call.gradients(mask, res, filled(cotangents, likes) if likes else cotangents)
     if any(g is not None for g in of_kept):
         hidden = iter(of_kept)

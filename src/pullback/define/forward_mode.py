@@ -40,8 +40,6 @@ def tangents(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) -> 
     if any(t is not None and not m for t, m in zip(given, by_jvp)):
         rest = [None if m else t for t, m in zip(given, by_jvp)]
         total = add(total, _transposed(call, res, rest, likes[:n]))
-    if call.function.inplace is not None:
-        total = _into_place(call, given, total)
     return (*total, *_kept(call, res, given, likes[n:]))
 
 
@@ -77,7 +75,7 @@ def _transposed(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) 
         return tuple(r for r in results if r is not None)
 
     start = [torch.zeros(w.shape, dtype=w.dtype, device=w.device) for w, s in zip(likes, smooth, strict=True) if s]
-    results, transpose = torch.func.vjp(pull, *start)
+    results, transpose = torch.func.vjp(pull, *start)[:2]
     require_linear(call)
     if not results:
         return [None] * len(likes)
@@ -92,17 +90,18 @@ def _kept(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) -> lis
         return [None] * len(likes)
     again = call.rerun(call.kept_owners[positions[0]], res, moving, positions)
     # torch.func.jvp cannot nest in a dual level: two vjps make a jvp
-    values, pull = torch.func.vjp(lambda *ts: tuple(again(*ts)), *[res.arguments[i] for i in moving])
-    _, transpose = torch.func.vjp(lambda *gs: pull(tuple(gs)), *[torch.zeros_like(v) for v in values])
+    values, pull = torch.func.vjp(lambda *ts: tuple(again(*ts)), *[res.arguments[i] for i in moving])[:2]
+    transpose = torch.func.vjp(lambda *gs: pull(tuple(gs)), *[torch.zeros_like(v) for v in values])[1]
     found = dict(zip(positions, transpose(tuple(given[i] for i in moving)), strict=True))
     return [found.get(i) for i in range(len(likes))]
 
 
-def _into_place(call: Call, given: Flat, total: list[Any]) -> list[Any]:
-    """PyTorch wants the tangent of what is changed in place changed in place, too."""
-    mine = call.args.owners.index(call.function.inplace or "")
-    tangent = given[mine]
-    return total if tangent is None or total[0] is None else [tangent.copy_(total[0]), *total[1:]]
+def into_place(call: Call, given: Flat, results: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same tangents: PyTorch wants that of what is changed in place changed in place, too."""
+    tangent = given[call.args.owners.index(call.function.inplace or "")]
+    if tangent is None or results[0] is None:
+        return results
+    return (tangent.copy_(results[0]), *results[1:])
 
 
 def require_linear(call: Call) -> None:

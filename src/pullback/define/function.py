@@ -32,6 +32,19 @@ class Function(Generic[P, R]):
 
     ``@pullback.function`` makes one. At run time the decorated name is an ordinary Python function with these
     methods as attributes, so that it pickles, copies, binds and documents itself as the plain function does.
+
+    Example:
+        >>> import torch, pullback as pb
+        >>> @pb.function
+        ... def scale_gradient(x, factor=0.1):
+        ...     return x.clone()
+        >>> @scale_gradient.grad("x")
+        ... def _(g, factor):
+        ...     return factor * g
+        >>> print(scale_gradient.describe())  # doctest: +ELLIPSIS
+        scale_gradient(x, factor=0.1)  (...)
+        rules
+          x            grad rule (g, factor)  ...
     """
 
     def __init__(self, fn: Callable[P, R], *, inplace: str | None = None, autocast: str = "leave") -> None:
@@ -50,6 +63,7 @@ class Function(Generic[P, R]):
         self._derived: set[str] = set()
         self._plans: dict[Any, Plan] = {}
         self._own_rule: Derived | None = None  # the derivative of the forward itself
+        self.general: Any = None  # the autograd.Function for every stack but plain eager, once it is made
         self.face: Any = self  # the Python function that users hold
         self.entries: dict[Any, Callable[..., Any]] = {}  # by argument types: the fast way in
         checks.options(self)
@@ -60,7 +74,8 @@ class Function(Generic[P, R]):
         __wrapped__: Callable[P, R]
         __pullback__: Function[P, R]
 
-        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+            """The forward's result."""
 
     # ---- what a user declares
 

@@ -23,7 +23,7 @@ class Kept:
         self.out, self.named = out, named
 
 
-def keep(out: T, **named: Any) -> T:
+def keep(out: T, /, **named: Any) -> T:
     """The output of a forward, together with residuals that its rules may name.
 
     Return the result from the forward of a Function; callers of the Function see only ``out``.
@@ -44,7 +44,7 @@ def keep(out: T, **named: Any) -> T:
         >>> @pb.function
         ... def relu(x):
         ...     positive = x > 0
-        ...     return pb.keep(x * positive, positive=positive)
+        ...     return pb.keep(x.clamp(min=0), positive=positive)
         >>> @relu.grad("x")
         ... def _(g, positive):
         ...     return g * positive

@@ -18,7 +18,7 @@ def active() -> bool:
 
     AOTAutograd under torch.compile records, too, but goes through autograd first: there a call is traced as it is.
     """
-    if getattr(_state, "off", False) or not (dispatch_modes() or pre_dispatch_modes()):
+    if getattr(_state, "off", False) or not (dispatch_modes() or pre_dispatch_modes()):  # type: ignore[no-untyped-call]
         return False
     if torch.compiler.is_exporting():
         return True

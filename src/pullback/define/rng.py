@@ -40,7 +40,7 @@ class no_random(TorchDispatchMode):  # noqa: N801 - used as a context manager, l
     """Refuse random numbers: in a traced graph they cannot be drawn a second time as they were."""
 
     def __init__(self, who: str) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.who = who
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -48,7 +48,7 @@ class no_random(TorchDispatchMode):  # noqa: N801 - used as a context manager, l
         if torch.Tag.nondeterministic_seeded in func.tags:
             raise StackError(
                 self.who,
-                "a gradient derived by running forward again needs the same random numbers, which a graph cannot repeat",
+                "a gradient derived by a rerun of forward needs the same random numbers; a graph cannot repeat them",
                 f"{func} under torch.compile or export",
                 "keep what was drawn with pb.keep and attach rules, or draw outside and pass it as an argument",
             )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ def compiled(function: Function[..., Any], p: str, lines: Iterable[str], names: 
     text = "\n".join(lines) + "\n"
     file = f"<pullback {function.name} {next(_serial)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    weakref.finalize(function, linecache.cache.pop, file, None)
     space = {MARK: True, **{p + k: v for k, v in names.items()}, **{p + b.__name__: b for b in BUILTINS}}
     exec(compile(text, file, "exec"), space)
     return space
@@ -63,7 +65,7 @@ def way_in(function: Function[..., Any], shape: Shape, **helpers: Any) -> Callab
         f"   {p}found = {p}way",
         f"  return {p}other({p}found, {values})",
         *_versions(p, shape.tensors),
-        f" {p}r = {p}forward({_passing(function, lambda n: f'{n}.detach()' if n in nondiff & {*shape.tensors} else n)})",
+        f" {p}r = {p}forward({_passing(function, _detached(nondiff & {*shape.tensors}))})",
         *_unchanged(p, shape.tensors, f"{p}changed_input({p}function)"),
         *([f" if {p}r.__class__ is {p}Kept: {p}r = {p}r.out"] if shape.kept else []),
         f" if {p}r.__class__ is not {p}Tensor:" if shape.single else _not_a_tuple(p, shape),
@@ -102,6 +104,14 @@ def outputs_of(shape: Shape, out: Any) -> Sequence[Any]:
     if out is None:
         return [None] * shape.outputs
     return [out] if shape.single else list(out)
+
+
+def _tuple(names: Iterable[str]) -> str:
+    return f"({''.join(name + ', ' for name in names)})"
+
+
+def _detached(names: Iterable[str]) -> Callable[[str], str]:
+    return lambda name: f"{name}.detach()" if name in names else name
 
 
 def _versions(p: str, names: Sequence[str]) -> list[str]:
@@ -184,8 +194,7 @@ class _Writer:
         tensors = self.shape.tensors
         lines = [f" {p}state = {p}RandomState(({', '.join(tensors)},))"] if random else []
         if self.watched:
-            detached = _passing(function, lambda n: f"{n}.detach()" if n in tensors else n)
-            lines += [f" with {p}enable_grad(): {p}r = {p}forward({detached})"]
+            lines += [f" with {p}enable_grad(): {p}r = {p}forward({_passing(function, _detached(tensors))})"]
         else:
             lines += [f" {p}r = {p}forward({_passing(function)})"]
         return lines + ([f" if {p}state.moved(): raise {p}OtherWay({p}r, {p}state)"] if random else [])
@@ -204,23 +213,23 @@ class _Writer:
         if shape.single:
             lines += [" out = " + f"{p}r"]
         else:
-            lines += [
-                f" if {p}r.__class__ is not {p}tuple or {p}len({p}r) != {shape.outputs}: raise {p}OtherWay({p}all)"
-            ]
-            lines += [f" {', '.join(self.outs)}, = {p}r"]
-        kinds = [
-            f"{n}.__class__ is not {p}Tensor" for n in (*self.outs, *(k for k in shape.kept if k not in shape.objects))
-        ]
-        kinds += [f"{p}isinstance({n}, {p}Tensor)" for n in shape.objects]
-        kinds += [f"not {n}.is_floating_point() and not {n}.is_complex()" for n in shape.hidden]
-        kinds += [f"{n}.is_floating_point()" for n in shape.kept if n not in (*shape.hidden, *shape.objects)]
-        kinds += [
-            f"{h} is {n}" for i, h in enumerate(shape.hidden) for n in (*shape.tensors, *self.outs, *shape.hidden[:i])
-        ]
-        lines += [f" if {' or '.join(kinds)}: raise {p}OtherWay({p}all)"]
+            lines += [_not_a_tuple(p, shape), f"  raise {p}OtherWay({p}all)", f" {', '.join(self.outs)}, = {p}r"]
+        lines += [f" if {' or '.join(self._misfits())}: raise {p}OtherWay({p}all)"]
         if self.watched:
             lines += [f" if {' or '.join(f'{n}.requires_grad' for n in self.outs)}: raise {p}captured({p}function)"]
         return lines
+
+    def _misfits(self) -> list[str]:
+        """Conditions under which a result is not what the class was written for."""
+        p, shape = self.p, self.shape
+        tensors = [k for k in shape.kept if k not in shape.objects]
+        misfits = [f"{n}.__class__ is not {p}Tensor" for n in (*self.outs, *tensors)]
+        misfits += [f"{p}isinstance({n}, {p}Tensor)" for n in shape.objects]
+        misfits += [f"not {n}.is_floating_point() and not {n}.is_complex()" for n in shape.hidden]
+        misfits += [f"{n}.is_floating_point() or {n}.is_complex()" for n in tensors if n not in shape.hidden]
+        for i, hidden in enumerate(shape.hidden):
+            misfits += [f"{hidden} is {n}" for n in (*shape.tensors, *self.outs, *shape.hidden[:i])]
+        return misfits
 
     def _alias(self) -> list[str]:
         """No output is an input, and none comes twice."""
@@ -252,7 +261,7 @@ class _Writer:
             f"def {p}backward_({p}ctx, {', '.join((*gs, *hidden))}):",
             *([f" {''.join(n + ', ' for n in self.saved)}= {p}ctx.saved_tensors"] if self.saved else []),
             f" if {' or '.join((f'{p}grad_enabled()', *(f'{h} is not None' for h in hidden)))}:",
-            f"  return {p}again({p}ctx, {self._everything()}, ({''.join(g + ', ' for g in gs)}), ({''.join(h + ', ' for h in hidden)}))",
+            f"  return {p}again({p}ctx, {self._everything()}, {_tuple(gs)}, {_tuple(hidden)})",
             *self._cotangent(gs),
             *[line for i in range(len(self.plan)) for line in self._rule(i)],
             f" return {', '.join(self._results())}",
@@ -307,16 +316,15 @@ class _Writer:
 
     def _fit(self, i: int, arg: str, result: str) -> list[str]:
         p = self.p
-        shape, dtype, device = (
-            (f"{arg}.shape", f"{arg}.dtype", f"{arg}.device") if arg in self.saved else (f"{p}s", f"{p}t", f"{p}d")
-        )
-        refit = f"{p}x_{arg} = {p}fit({p}who{i}_{arg}, {p}x_{arg}, {p}Like({shape}, {dtype}, {device}))"
+        known, x = arg in self.saved, f"{p}x_{arg}"
+        like = [f"{arg}.{field}" if known else f"{p}{field}" for field in Like._fields]
+        refit = f"{x} = {p}fit({p}who{i}_{arg}, {x}, {p}Like({', '.join(like)}))"
         return [
-            f" {p}x_{arg} = {result}",
-            *([] if arg in self.saved else [f" {p}s, {p}t, {p}d = {p}ctx.{LIKE}{arg}"]),
-            f" if {p}x_{arg}.__class__ is not {p}Tensor or {p}x_{arg}.dtype is not {dtype} or {p}x_{arg}.device != {device}: {refit}",
-            f" elif {p}x_{arg}.shape != {shape}:",
-            f"  try: {p}x_{arg} = {p}x_{arg}.sum_to_size({shape})",
+            f" {x} = {result}",
+            *([] if known else [f" {', '.join(like)} = {p}ctx.{LIKE}{arg}"]),
+            f" if {x}.__class__ is not {p}Tensor or {x}.dtype is not {like[1]} or {x}.device != {like[2]}: {refit}",
+            f" elif {x}.shape != {like[0]}:",
+            f"  try: {x} = {x}.sum_to_size({like[0]})",
             f"  except {p}RuntimeError: {refit}",
         ]
 

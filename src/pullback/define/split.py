@@ -50,7 +50,7 @@ class Split:
         return values
 
     def parts(self, name: str, value: Any) -> list[Any] | None:
-        """What ``value``, which has the structure of ``name``, holds in the places of tensors; ``None`` if it has not."""
+        """What ``value`` holds in the places of the tensors of ``name``; ``None`` if its structure differs."""
         index = self.names.index(name)
         spec, leaves = self._specs[index], self._leaves[index]
         if value is None:
@@ -62,6 +62,12 @@ class Split:
         except ValueError:
             return None
         return [part for part, leaf in zip(found, leaves, strict=True) if leaf is TENSOR]
+
+    def forget(self, wanted: set[str]) -> None:
+        """Let go of what is no tensor in the values whose names are not ``wanted``."""
+        for name, row in zip(self.names, self._leaves):
+            if name not in wanted:
+                row[:] = [leaf if leaf is TENSOR else None for leaf in row]
 
     def is_tensor(self, name: str) -> bool:
         """Whether the value of that name is a tensor itself, not a container."""

@@ -60,7 +60,8 @@ def _run(function: Function[..., Any], call: Call) -> Sequence[torch.Tensor]:
         return apply(call, call.tensors)
     tensors = [unwrap_dead(t) for t in call.tensors]
     owners = [owner for owner, t in zip(call.args.owners, tensors, strict=True) if t.requires_grad]
-    if (grad_enabled() and any([function.rule(o) for o in owners])) or has_tangent(tensors):
+    rules = [function.rule(owner) for owner in owners] if grad_enabled() else []  # each is asked: one may be missing
+    if any(rules) or has_tangent(tensors):
         return emit(call, tensors) if recorded else apply(call, tensors)
     return emit(call, tensors) if recorded else _plain(function, call, tensors)
 
@@ -91,8 +92,10 @@ def _cast(function: Function[..., Any], call: Call) -> Any:
     kind = call.autocast[0][0] if call.autocast else "cpu"
     dtype = torch.float32 if function.autocast == "float32" else torch.get_autocast_dtype(kind)
     tensors = [t.to(dtype) if t.is_floating_point() and t.dtype is not torch.float64 else t for t in call.tensors]
+    inner = Call(function, call.args.join(tensors).values())
     with torch.autocast(kind, enabled=False):
-        return general(function, list(call.args.join(tensors).values()), call.ready)
+        inner.autocast = autocast_state(call.tensors)
+        return finish(function, inner, call.ready)
 
 
 def check_modules(function: Function[..., Any], call: Call) -> None:

@@ -99,7 +99,7 @@ def _with_parameters_of(forward: Callable[..., Any], like: Callable[..., Any]) -
     def wide(*args: Any) -> Any:
         return plain(*args[:count])
 
-    del wide.__wrapped__  # type: ignore[attr-defined]
+    del wide.__wrapped__
     ordered = sorted((*own.parameters.values(), *extra), key=lambda p: p.default is not p.empty)
     wide.__signature__ = own.replace(parameters=ordered)  # type: ignore[attr-defined]
     return wide

@@ -32,4 +32,4 @@ Do not save it.
 """
 
 NAME = "saved-unused"
-SEVERITY = "warning"
+SEVERITY = "note"

@@ -1,0 +1,1 @@
+"""What a source file says about its differentiable functions, as records that rules read."""

@@ -1,0 +1,60 @@
+"""What the names of a module stand for: import aliases and dotted names."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Imports:
+    """The imported names of one module.
+
+    Args:
+        nodes: All nodes of the module's syntax tree.
+    """
+
+    def __init__(self, nodes: Iterable[ast.AST]) -> None:
+        self.names: dict[str, str] = {}
+        self.stars: list[str] = []
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                self._plain(node)
+            elif isinstance(node, ast.ImportFrom):
+                self._members(node)
+
+    def _plain(self, node: ast.Import) -> None:
+        for alias in node.names:
+            name = alias.asname or alias.name.partition(".")[0]
+            self.names[name] = alias.name if alias.asname else name
+
+    def _members(self, node: ast.ImportFrom) -> None:
+        base = "." * node.level + (node.module or "")
+        for alias in node.names:
+            if alias.name == "*":
+                self.stars.append(base)
+            else:
+                separator = "" if base.endswith(".") else "."
+                self.names[alias.asname or alias.name] = f"{base}{separator}{alias.name}"
+
+    def dotted(self, node: ast.AST | None) -> str:
+        """The full dotted name of an expression such as `F.softmax`, or an empty string.
+
+        Args:
+            node: A name or a chain of attributes; anything else has no dotted name.
+        """
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        parts.append(self.names.get(node.id, node.id))
+        return ".".join(reversed(parts))
+
+
+def is_torch(dotted: str) -> bool:
+    """Whether a dotted name lies in torch."""
+    return dotted.startswith("torch.")

@@ -1,0 +1,47 @@
+"""Find an inverse Fourier transform where the adjoint is needed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback_lint.model.function import Function
+from pullback_lint.model.queries import called, keyword, literal, source_of
+from pullback_lint.problem import Problem
+
+CODE = "PB215"
+
+
+_INVERSE = {"fft": "ifft", "ifft": "fft", "fft2": "ifft2", "ifft2": "fft2", "fftn": "ifftn", "ifftn": "fftn"}
+
+
+def check_function(function: Function) -> Iterator[Problem]:
+    forward, backward = function.forward, function.backward
+    if forward is None or backward is None:
+        return
+    for item in forward.flow.returns.values():
+        shown = source_of(forward.flow, item.node.value) if item.node.value is not None else None
+        if not isinstance(shown, ast.Call) or called(shown) not in _INVERSE or not _is_fft(function, shown):
+            continue
+        for element in function.gradients_of(0):
+            node = source_of(backward.flow, element.node)
+            if (
+                isinstance(node, ast.Call)
+                and called(node) == _INVERSE[called(shown)]
+                and _norm(node) == _norm(shown) != "ortho"
+            ):
+                yield Problem(
+                    node,
+                    f"`{called(node)}` is the inverse of `{called(shown)}`, not its adjoint: a factor n is missing",
+                    argument=function.inputs[0].name if function.inputs else None,
+                    fix='give it `norm="forward"`' if _norm(shown) == "backward" else "use the other norm",
+                )
+
+
+def _is_fft(function: Function, node: ast.Call) -> bool:
+    return function.module.imports.dotted(node.func).startswith("torch.fft.")
+
+
+def _norm(node: ast.Call) -> str:
+    value = literal(keyword(node, "norm"))
+    return value if isinstance(value, str) else "backward"

@@ -1,0 +1,40 @@
+"""Find builtins that are read as if they were the tensor that forward calls so."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback_lint.model.function import Function
+from pullback_lint.model.module import BUILTINS
+from pullback_lint.model.queries import called, loaded
+from pullback_lint.model.walk import walk
+from pullback_lint.problem import Problem
+
+CODE = "PB122"
+
+
+def check_function(function: Function) -> Iterator[Problem]:
+    backward, forward = function.backward, function.forward
+    if backward is None or forward is None or not function.own(backward):
+        return
+    inputs = {parameter.name for parameter in forward.parameters}
+    bound = set(backward.flow.assignments) | {arg.arg for arg in walk(backward.node) if isinstance(arg, ast.arg)}
+    bound |= {n.id for n in walk(backward.node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    for name in sorted((inputs & BUILTINS) - bound - function.module.module_names):
+        for node in _uses(backward.node, name):
+            yield Problem(
+                node,
+                f"`{name}` is the builtin here, not the input of `forward`",
+                argument=name,
+                fix=f"save the tensor and unpack it: `({name},) = {backward.ctx}.saved_tensors`",
+            )
+
+
+def _uses(tree: ast.AST, name: str) -> list[ast.Name]:
+    """Reads of a name other than calls of it."""
+    calls = {id(node.func) for node in walk(tree) if isinstance(node, ast.Call)}
+    types = {
+        id(a) for node in walk(tree) if isinstance(node, ast.Call) and called(node) == "isinstance" for a in node.args
+    }
+    return [node for node in loaded(tree, name) if id(node) not in calls | types]

@@ -1,0 +1,56 @@
+"""Find transposes without a conjugate in the backward of what calls itself complex."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback_lint.model.function import Function
+from pullback_lint.model.queries import called, text
+from pullback_lint.model.walk import walk
+from pullback_lint.problem import Problem
+
+CODE = "PB214"
+
+
+def check_function(function: Function) -> Iterator[Problem]:
+    backward = function.backward
+    if backward is None or not _is_complex(function) or any(_conjugates(node) for node in walk(backward.node)):
+        return
+    for node in walk(backward.node):
+        if _is_transposed(node) and isinstance(node, ast.expr):
+            value = backward.flow.values.get(node)
+            if value is not None and any(root.startswith("saved.") for root in value.deps):
+                yield Problem(
+                    node,
+                    f"`{text(node)}` is transposed but not conjugated, and this Function takes complex tensors",
+                    fix="use `.mH`, or `.conj()` as well",
+                    severity="warning",
+                )
+
+
+def _is_complex(function: Function) -> bool:
+    return "complex" in function.name.lower() or any(
+        isinstance(node, ast.Attribute)
+        and (node.attr in {"is_complex", "view_as_complex"} or node.attr.startswith("complex"))
+        for method, _ in function.members.values()
+        for node in walk(method)
+    )
+
+
+def _conjugates(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in {
+        "conj",
+        "mH",
+        "H",
+        "adjoint",
+        "conj_physical",
+        "real",
+        "is_complex",
+    }
+
+
+def _is_transposed(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return called(node) in {"t", "transpose", "swapaxes"}
+    return isinstance(node, ast.Attribute) and node.attr in {"T", "mT"}

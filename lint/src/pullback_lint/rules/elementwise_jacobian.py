@@ -1,0 +1,34 @@
+"""Find the backward of a row-wise function that combines nothing within the row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pullback_lint.model.function import Function
+from pullback_lint.model.queries import called, mixes, source_of
+from pullback_lint.problem import Problem
+
+CODE = "PB218"
+
+
+_ROW_WISE = {"softmax", "log_softmax", "softmin", "cumsum", "cumprod", "normalize", "logsumexp_", "layer_norm"}
+
+
+def check_function(function: Function) -> Iterator[Problem]:
+    forward, backward = function.forward, function.backward
+    if forward is None or backward is None or function.is_surrogate:
+        return
+    for item in forward.flow.returns.values():
+        shown = source_of(forward.flow, item.node.value) if item.node.value is not None else None
+        if shown is None or called(shown) not in _ROW_WISE:
+            continue
+        for element in function.gradients_of(0):
+            if "opaque" in element.value.tags or not element.value.rooted("g.") or mixes(backward.flow, element.node):
+                continue
+            if element.value.rooted("saved.") or called(shown) == "cumsum":
+                yield Problem(
+                    element.node,
+                    f"`{called(shown)}` mixes the elements of a row, this gradient does not",
+                    argument=function.inputs[0].name if function.inputs else None,
+                    fix="add the sum over the dimension",
+                )

@@ -1,0 +1,40 @@
+"""Find saving that depends on which inputs need a gradient, and unpacking that does not."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback_lint.model.events import Save
+from pullback_lint.model.function import Function
+from pullback_lint.model.queries import closure, covers, text
+from pullback_lint.problem import Problem
+
+CODE = "PB127"
+
+
+def check_function(function: Function) -> Iterator[Problem]:
+    saves = function.saves
+    if not saves or covers([save.guards for save in saves]) or function.backward is None:
+        return
+    tests = [text(test) for save in saves for test, _ in save.guards]
+    if not all("needs_input_grad" in test or "requires_grad" in test for test in tests):
+        return
+    if any("any(" in test or "all(" in test for test in tests) or function.trained <= _asked(function, saves):
+        return
+    backward = function.backward.flow
+    for unpack in backward.unpacks:
+        read = backward.reads.get(unpack.node.value) if isinstance(unpack.node.value, ast.Attribute) else None
+        if read is not None and not read.guards:
+            yield Problem(
+                unpack.node,
+                f"nothing is saved unless `{tests[0]}`, but backward always unpacks",
+                fix="save on every path (`None` for what is not needed), or unpack under the same condition",
+            )
+
+
+def _asked(function: Function, saves: list[Save]) -> set[str]:
+    """The names behind the conditions of all saving."""
+    tests = [test for save in saves for test, _ in save.guards]
+    nodes = (node for flow in function.fillers for test in tests for node in closure(flow, test))
+    return {node.id for node in nodes if isinstance(node, ast.Name)}

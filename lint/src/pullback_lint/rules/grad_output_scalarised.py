@@ -1,0 +1,75 @@
+"""Find elementwise gradients that use only one number of the cotangent."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback_lint.model.function import Function
+from pullback_lint.model.method import Method
+from pullback_lint.model.queries import literal, loaded, may_be_scalar, text
+from pullback_lint.problem import Problem
+
+CODE = "PB202"
+
+
+def check_function(function: Function) -> Iterator[Problem]:
+    backward, forward = function.backward, function.forward
+    if backward is None or forward is None or function.is_surrogate or not backward.parameters:
+        return
+    results = [item.node.value for item in forward.flow.returns.values() if item.node.value is not None]
+    if not results or any(may_be_scalar(forward.flow, result) for result in results):
+        return
+    name = backward.parameters[0].name
+    uses = [use for use in loaded(backward.node, name) if not _only_shape(function, backward, use)]
+    picked = [_picked(function, use) for use in uses]
+    for use, expression in zip(uses, picked, strict=True):
+        if all(picked) and expression is not None and _is_factor(function, backward, expression):
+            yield Problem(
+                expression,
+                f"`{text(expression)}` is one number for all elements of the output",
+                fix=f"multiply by `{use.id}` element by element",
+            )
+
+
+def _only_shape(function: Function, backward: Method, use: ast.Name) -> bool:
+    parent = function.module.parents.get(use)
+    return isinstance(parent, ast.Attribute) and parent.attr in {"shape", "dtype", "device", "size", "numel"}
+
+
+def _picked(function: Function, use: ast.Name) -> ast.expr | None:
+    """The expression that makes one number of this use of the cotangent."""
+    parents = function.module.parents
+    node: ast.AST = use
+    for _ in range(6):
+        parent = parents.get(node)
+        if isinstance(parent, ast.Subscript) and parent.value is node:
+            return parent if literal(parent.slice) == 0 and literal(parent.slice) is not False else None
+        if isinstance(parent, ast.Attribute):
+            call = parents.get(parent)
+            if not isinstance(call, ast.Call) or call.func is not parent:
+                return None
+            if parent.attr in {"mean", "item", "max"} and not call.args and not call.keywords:
+                return call
+            if parent.attr not in {"reshape", "view", "flatten", "contiguous"}:
+                return None
+            node = call
+            continue
+        return None
+    return None
+
+
+def _is_factor(function: Function, backward: Method, expression: ast.expr) -> bool:
+    """Whether it, or the name it is assigned to, multiplies something that is not a number."""
+    parent = function.module.parents.get(expression)
+    places: list[ast.AST] = [expression]
+    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
+        places = list(loaded(backward.node, parent.targets[0].id))
+    for place in places:
+        product = function.module.parents.get(place)
+        if isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult):
+            other = product.right if product.left is place else product.left
+            value = backward.flow.values.get(other)
+            if value is not None and any(root.startswith("saved.") for root in value.deps):
+                return True
+    return False

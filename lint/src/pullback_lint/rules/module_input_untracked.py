@@ -1,0 +1,37 @@
+"""Find modules and callables among the inputs whose parameters get no gradient."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback_lint.model.function import Function
+from pullback_lint.model.method import Method
+from pullback_lint.model.queries import called
+from pullback_lint.model.walk import walk
+from pullback_lint.problem import Problem
+
+CODE = "PB320"
+
+
+def check_function(function: Function) -> Iterator[Problem]:
+    forward, backward = function.forward, function.backward
+    if forward is None or backward is None or _differentiates(backward):
+        return
+    for index, parameter in enumerate(function.inputs):
+        elements = function.gradients_of(index)
+        if not elements or not all(element.is_none for element in elements):
+            continue
+        for node in walk(forward.node):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == parameter.name:
+                yield Problem(
+                    node,
+                    f"`{parameter.name}` is called: its parameters get no gradient from this Function",
+                    argument=parameter.name,
+                    fix="pass the parameters as inputs and return their gradients",
+                )
+                break
+
+
+def _differentiates(backward: Method) -> bool:
+    return any(called(node) in {"grad", "backward", "vjp", "enable_grad"} for node in walk(backward.node))

@@ -1,0 +1,66 @@
+"""Find memory of a cotangent or input read in order although its layout is unknown."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback_lint.model.events import Call
+from pullback_lint.model.function import Function
+from pullback_lint.model.queries import called, names_in
+from pullback_lint.model.value import Value
+from pullback_lint.model.walk import walk
+from pullback_lint.problem import Problem
+
+CODE = "PB314"
+
+
+def check_function(function: Function) -> Iterator[Problem]:
+    helpers = _helpers(function)
+    for method in (function.forward, function.backward):
+        if method is None or any("contiguous" in name or "guard" in name for name in method.decorators):
+            continue
+        if any(called(node) in {"stride", "is_contiguous"} for node in walk(method.node)):
+            continue
+        for call in method.flow.calls.values():
+            value = _read(function, call, helpers)
+            roots = [root for root in value.alias if root.startswith(("g.", "in."))] if value is not None else []
+            if _is_compared(function, call):
+                continue
+            if value is not None and roots and not value.tags & {"contiguous", "tuple"}:
+                name = min(roots).partition(".")[2]
+                yield Problem(
+                    call.node,
+                    f"the memory of `{name}` is read as if it were contiguous",
+                    argument=name,
+                    fix=f"`{name} = {name}.contiguous()` first",
+                    severity="warning",
+                )
+
+
+def _read(function: Function, call: Call, helpers: set[str]) -> Value | None:
+    """The tensor whose memory a call reads."""
+    if call.name == "data_ptr":
+        return call.receiver
+    if call.name == "as_strided":
+        return call.receiver if call.receiver is not None else call.arguments[0] if call.arguments else None
+    return call.arguments[0] if call.dotted in helpers and call.arguments else None
+
+
+def _is_compared(function: Function, call: Call) -> bool:
+    """Whether an address is only compared with another."""
+    return isinstance(function.module.parents.get(call.node), ast.Compare)
+
+
+def _helpers(function: Function) -> set[str]:
+    """Functions of this file that read the memory of their first parameter."""
+    definitions = [node for node in function.module.tree.body if isinstance(node, ast.FunctionDef) and node.args.args]
+    return {node.name for node in definitions if _reads_memory(node)}
+
+
+def _reads_memory(node: ast.FunctionDef) -> bool:
+    first = node.args.args[0].arg
+    calls = [child for child in walk(node) if isinstance(child, ast.Call)]
+    if any(called(call) in {"contiguous", "stride"} for call in calls):
+        return False
+    return any(called(call) in {"as_strided", "data_ptr"} and first in names_in(call) for call in calls)

@@ -1,0 +1,50 @@
+"""Find the gradient of a shared parameter formed with mean instead of sum."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback_lint.model.function import Function
+from pullback_lint.model.method import Element, Method
+from pullback_lint.model.queries import REDUCTIONS, called, source_of
+from pullback_lint.model.walk import walk
+from pullback_lint.problem import Problem
+
+CODE = "PB207"
+
+
+def check_function(function: Function) -> Iterator[Problem]:
+    backward, forward = function.backward, function.forward
+    if backward is None or forward is None or function.is_surrogate or _averages(forward):
+        return
+    for _result, elements in function.gradients:
+        if not any(_passes_shape(element) for element in elements):
+            continue
+        for index, element in enumerate(elements[: len(function.inputs)]):
+            mean = _mean(backward, element.node)
+            if mean is not None and element.value.rooted("g."):
+                yield Problem(
+                    mean,
+                    f"the gradient of `{function.inputs[index].name}` is averaged: contributions add up",
+                    argument=function.inputs[index].name,
+                    fix="use `.sum(…)`",
+                )
+
+
+def _averages(forward: Method) -> bool:
+    return any(called(node) in {"mean", "var", "std", "layer_norm"} for node in walk(forward.node))
+
+
+def _passes_shape(element: Element) -> bool:
+    """Whether a gradient keeps the cotangent's shape, so that the others are reduced from it."""
+    return bool(element.value.rooted("g.")) and not any(called(node) in REDUCTIONS for node in walk(element.node))
+
+
+def _mean(backward: Method, node: ast.expr) -> ast.AST | None:
+    node = source_of(backward.flow, node)
+    while isinstance(node, ast.UnaryOp):
+        node = source_of(backward.flow, node.operand)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+        return _mean(backward, node.left)
+    return node if called(node) == "mean" else None

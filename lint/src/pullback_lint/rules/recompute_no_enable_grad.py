@@ -1,0 +1,48 @@
+"""Find differentiation inside of backward of what was computed there without recording."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback_lint.model.events import Call
+from pullback_lint.model.function import Function
+from pullback_lint.model.method import Method
+from pullback_lint.model.value import Value
+from pullback_lint.model.walk import walk
+from pullback_lint.problem import Problem
+
+CODE = "PB403"
+
+
+def check_function(function: Function) -> Iterator[Problem]:
+    backward = function.backward
+    if backward is None or _switches_on(backward):
+        return
+    for call in backward.flow.calls.values():
+        graph = _graph(call)
+        if graph is None or "opaque" in graph.tags or not graph.deps or graph.alias:
+            continue
+        if not all(root.startswith("ctx.") for root in graph.deps):
+            yield Problem(
+                call.node,
+                "nothing is recorded inside of `backward`: there is no graph to differentiate",
+                fix="recompute inside `with torch.enable_grad():`",
+            )
+
+
+def _switches_on(backward: Method) -> bool:
+    return any(
+        isinstance(node, ast.Attribute | ast.Name) and _name(node) in {"enable_grad", "set_grad_enabled", "vjp", "jvp"}
+        for node in walk(backward.node)
+    )
+
+
+def _name(node: ast.Attribute | ast.Name) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id
+
+
+def _graph(call: Call) -> Value | None:
+    if call.name == "grad" and "autograd" in call.dotted and call.arguments:
+        return call.arguments[0]
+    return call.receiver if call.name == "backward" else None

@@ -1,0 +1,50 @@
+"""Find cotangents that backward never reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pullback_lint.model.function import Function
+from pullback_lint.model.queries import loaded, text
+from pullback_lint.model.value import Value
+from pullback_lint.problem import Problem
+
+CODE = "PB209"
+
+
+def check_function(function: Function) -> Iterator[Problem]:
+    backward, outputs = function.backward, function.output_items
+    if backward is None or outputs is None or len(outputs) < 2 or function.is_surrogate or backward.is_stub:
+        return
+    if not any(loaded(backward.node, parameter.name) for parameter in backward.parameters):
+        return
+    for index, parameter in enumerate(backward.parameters[: len(outputs)]):
+        if loaded(backward.node, parameter.name) or not _is_differentiable(function, outputs[index]):
+            continue
+        if _is_marked(function, index):
+            continue
+        yield Problem(
+            parameter.node,
+            f"the cotangent of output {index} (`{parameter.name}`) is never used",
+            fix="add its part to the gradients, or mark the output as non-differentiable",
+            severity="warning" if parameter.name.startswith("_") or not index else None,
+        )
+
+
+def _is_differentiable(function: Function, value: Value) -> bool:
+    inputs = [root for root in value.smooth if root.startswith("in.")]
+    return bool(inputs) and not value.tags & {"opaque", "index", "numpy", "random", "plain"}
+
+
+def _is_marked(function: Function, index: int) -> bool:
+    """Whether the output at an index is given to mark_non_differentiable."""
+    calls = function.mark_calls.get("mark_non_differentiable", [])
+    marked = {text(argument) for call in calls for argument in call.args}
+    if any("*" in name for name in marked) or (marked and function.forward is None):
+        return True
+    shown = (
+        [result.elements[index].node for result in function.forward.results if result.elements]
+        if function.forward
+        else []
+    )
+    return any(text(node) in marked for node in shown) or (bool(marked) and function.has_setup_context)

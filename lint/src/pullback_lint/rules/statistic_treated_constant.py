@@ -1,0 +1,79 @@
+"""Find normalisation whose statistic is missing in the gradient: nothing is summed over the normalised dimension."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback_lint.model.function import Function
+from pullback_lint.model.method import Element, Method
+from pullback_lint.model.queries import called, closure, keyword, known, literal, mixes, names_in, source_of, text
+from pullback_lint.model.walk import walk
+from pullback_lint.problem import Problem
+
+CODE = "PB210"
+
+
+def check_function(function: Function) -> Iterator[Problem]:
+    forward, backward = function.forward, function.backward
+    if forward is None or backward is None or function.is_surrogate or _is_stepped(forward):
+        return
+    for index, parameter in enumerate(function.inputs):
+        statistic = _statistic(forward, parameter.name)
+        if statistic is None:
+            continue
+        for element in function.gradients_of(index):
+            if not element.value.rooted("g.") or "opaque" in element.value.tags:
+                continue
+            if not mixes(backward.flow, element.node) or _lacks_input(function, element, parameter.name):
+                yield Problem(
+                    element.node,
+                    f"the gradient of `{parameter.name}` treats `{text(statistic)}` as a constant",
+                    argument=parameter.name,
+                    fix="add the derivative of the statistic",
+                )
+
+
+def _is_stepped(forward: Method) -> bool:
+    return any(called(node) in {"round", "sign", "floor", "ceil", "clamp", "detach"} for node in walk(forward.node))
+
+
+def _statistic(forward: Method, name: str) -> ast.AST | None:
+    """A mean square, variance, deviation or norm of an input, by which the output is divided or multiplied."""
+    for node in walk(forward.node):
+        if not isinstance(node, ast.Call) or called(node) not in {"mean", "var", "std", "norm", "vector_norm"}:
+            continue
+        if literal(keyword(node, "keepdim")) is not True and literal(keyword(node, "keepdims")) is not True:
+            continue
+        if name in names_in(node) and _is_nonlinear(node) and _scales_result(forward, node):
+            return node
+    return None
+
+
+def _is_nonlinear(node: ast.Call) -> bool:
+    squares = (isinstance(child, ast.Pow) or called(child) in {"pow", "square"} for child in walk(node))
+    return called(node) != "mean" or any(squares)
+
+
+def _scales_result(forward: Method, statistic: ast.AST) -> bool:
+    for item in forward.flow.returns.values():
+        if item.node.value is None:
+            continue
+        nodes = list(closure(forward.flow, item.node.value))
+        if statistic in nodes and any(isinstance(node, ast.Mult | ast.Div) for node in nodes):
+            return True
+    return False
+
+
+def _lacks_input(function: Function, element: Element, name: str) -> bool:
+    """Whether nothing but reductions of the input is behind the gradient."""
+    roots = [root for root in element.value.deps if not root.startswith("g.")]
+    values = [known(function, root) for root in roots]
+    if any(value is None for value in values) or function.forward is None:
+        return False
+    flow = function.forward.flow
+    for save in function.saves:
+        for argument in save.arguments:
+            if called(source_of(flow, argument)) not in {"std", "var", "norm", "vector_norm", "rsqrt", "sqrt"}:
+                return False
+    return bool(roots) and all(root.startswith("saved.") for root in roots)

@@ -1,0 +1,81 @@
+"""Find gates that are always open or never: bounds joined by the wrong word."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from pullback_lint.model.function import Function
+from pullback_lint.model.queries import called, text
+from pullback_lint.model.walk import walk
+from pullback_lint.problem import Problem
+
+CODE = "PB217"
+
+
+_LOW = re.compile(r"(^|_|\.)(lo|low|lower|min|minimum|minval|a|left)(_|$)|lower|min", re.IGNORECASE)
+_HIGH = re.compile(r"(^|_|\.)(hi|high|upper|max|maximum|maxval|b|right)(_|$)|upper|max", re.IGNORECASE)
+
+
+def check_function(function: Function) -> Iterator[Problem]:
+    if function.backward is None:
+        return
+    for node in walk(function.backward.node):
+        joined = _joined(node)
+        if joined is None:
+            continue
+        word, sides = joined
+        limits = [_limit(side) for side in sides]
+        if any(limit is None for limit in limits) or limits[0][0] != limits[1][0]:  # type: ignore[index]
+            continue
+        open_side, closed_side = _order(limits)
+        if open_side is None:
+            continue
+        if word == "or" and _is_low(open_side) and _is_high(closed_side):
+            yield Problem(node, f"`{text(node)}` is always true", fix="join the two conditions with and")
+        if word == "and" and _is_high(open_side) and _is_low(closed_side):
+            yield Problem(node, f"`{text(node)}` is never true", fix="join the two conditions with or")
+
+
+def _joined(node: ast.AST) -> tuple[str, list[ast.expr]] | None:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr | ast.BitAnd):
+        return ("or" if isinstance(node.op, ast.BitOr) else "and"), [node.left, node.right]
+    if isinstance(node, ast.Call) and called(node) in {"logical_or", "logical_and"} and len(node.args) == 2:
+        return ("or" if called(node) == "logical_or" else "and"), list(node.args)
+    return None
+
+
+def _limit(node: ast.expr) -> tuple[str, str, str] | None:
+    """What is compared, whether it is to be above or below, and the bound."""
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+        return None
+    if isinstance(node.ops[0], ast.Gt | ast.GtE):
+        return text(node.left), "above", text(node.comparators[0])
+    if isinstance(node.ops[0], ast.Lt | ast.LtE):
+        return text(node.left), "below", text(node.comparators[0])
+    return None
+
+
+def _order(limits: list[tuple[str, str, str] | None]) -> tuple[str | None, str]:
+    """The bound that is to be exceeded and the one to stay under, if there is one of each."""
+    kinds = {limit[1]: limit[2] for limit in limits if limit is not None}
+    return kinds.get("above"), kinds.get("below", "")
+
+
+def _is_low(bound: str | None) -> bool:
+    return bound is not None and (_number(bound) or 0) <= 0 and bool(_LOW.search(bound) or bound.startswith("-"))
+
+
+def _is_high(bound: str | None) -> bool:
+    if bound is None:
+        return False
+    number = _number(bound)
+    return number > 0 if number is not None else bool(_HIGH.search(bound)) and not bound.startswith("-")
+
+
+def _number(bound: str) -> float | None:
+    try:
+        return float(bound)
+    except ValueError:
+        return None

@@ -1,0 +1,40 @@
+"""Find misspelt torch functions: names that do not exist and come close to one that does."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+from pullback_lint.model.function import Function
+from pullback_lint.model.walk import walk
+from pullback_lint.problem import Problem
+
+CODE = "PB121"
+_LIST = Path(__file__).parents[1] / "data" / "torch_names.txt"
+
+
+def check_function(function: Function) -> Iterator[Problem]:
+    for flow in (*function.fillers, *function.readers):
+        for node in walk(flow.node):
+            if isinstance(node, ast.Attribute) and function.module.imports.dotted(node.value) == "torch":
+                near = _misspelt(node.attr)
+                if near:
+                    yield Problem(node, f"`torch.{node.attr}` does not exist", fix=f"use `torch.{near}`")
+
+
+def _misspelt(name: str) -> str:
+    known = names()
+    if name in known or name.startswith("_"):
+        return ""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1, cutoff=0.8)
+    return near[0] if near else ""
+
+
+@functools.cache
+def names() -> frozenset[str]:
+    """The public names of torch, of present and of older versions."""
+    return frozenset(_LIST.read_text("utf-8").split())

@@ -1,0 +1,59 @@
+"""Compare every return of backward with the inputs of forward."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from pullback_lint import edits
+from pullback_lint.model.function import Function
+from pullback_lint.model.method import Method
+from pullback_lint.model.walk import walk
+from pullback_lint.problem import Problem
+
+CODE = "PB101"
+
+
+def check_function(function: Function) -> Iterator[Problem]:
+    backward, forward = function.backward, function.forward
+    if backward is None or forward is None or backward.is_stub or backward.role == "vjp":
+        return
+    least, most = _bounds(function)
+    for result, elements in function.gradients:
+        count = len(elements)
+        if count < least or (count > most and any(not element.is_none for element in elements[int(most) :])):
+            yield Problem(
+                result.node,
+                f"`backward` returns {_gradients(count)}, but `forward` takes {_inputs(function)}",
+                fix=_advice(count, least),
+                edits=edits.pad_return(function.module, result.node, least - count),
+            )
+    if not backward.flow.returns and backward.flow.falls_through and not _is_generator(backward):
+        yield Problem(backward.node, "`backward` returns nothing", fix="end with a return of one gradient per input")
+
+
+def _bounds(function: Function) -> tuple[int, float]:
+    """The least and the greatest number of gradients that are right."""
+    forward = function.forward
+    if forward is None or forward.vararg:
+        return sum(parameter.default is None for parameter in function.inputs), float("inf")
+    return sum(parameter.default is None for parameter in function.inputs), len(function.inputs)
+
+
+def _gradients(count: int) -> str:
+    return "1 gradient" if count == 1 else f"{count} gradients"
+
+
+def _inputs(function: Function) -> str:
+    names = ", ".join(f"`{parameter.name}`" for parameter in function.inputs)
+    return f"{len(function.inputs)} input{'s' * (len(function.inputs) != 1)}: {names}"
+
+
+def _advice(count: int, least: int) -> str:
+    if count < least:
+        return f"return {least - count} more, `None` for inputs that take no gradient"
+    return "return one gradient per input, in order"
+
+
+def _is_generator(method: Method) -> bool:
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in walk(method.node))

@@ -1,0 +1,87 @@
+"""``pullback derive``: print the gradient of a formula as code to paste."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pullback.errors import PullbackError, UsageError
+
+if TYPE_CHECKING:
+    from pullback.graph.formula import Formula
+
+_EPILOG = """\
+examples:
+  pullback derive "x * torch.sigmoid(b * x)"
+  pullback derive "s = torch.sqrt(x**2 + eps**2); s - eps" --number eps --name smooth_abs
+  pullback derive activations.py:swish --to autograd
+
+A formula is read, never executed. For FILE:FUNCTION the text of the function is read; where it calls other functions
+of yours, the file is imported and the function traced, which executes it.
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; 0 on success, 2 when the formula cannot be read."""
+    options = _parser().parse_args(argv)
+    try:
+        sys.stdout.write(derived(options))
+    except PullbackError as error:
+        print(f"pullback derive: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pullback derive",
+        description="Print a formula with its gradients as code to paste.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("formula", help="a formula, several statements, a whole def, or FILE:FUNCTION")
+    parser.add_argument("--to", choices=["function", "autograd", "latex"], default="function", help="what to print")
+    parser.add_argument("--classic", action="store_true", help="with --to autograd: forward(ctx, ...) in one piece")
+    parser.add_argument("--name", default="f", help="what to call the function")
+    parser.add_argument(
+        "--number", action="append", default=[], metavar="NAME", help="an argument that is a Python number"
+    )
+    return parser
+
+
+def derived(options: argparse.Namespace) -> str:
+    """The code asked for."""
+    from pullback.graph import source  # SymPy takes half a second to import; --help does not need it
+
+    formula = _formula(options)
+    if options.to == "latex":
+        return source.latex_source(formula)
+    if options.to == "autograd":
+        return source.autograd_source(formula, classic=options.classic)
+    return source.function_source(formula)
+
+
+def _formula(options: argparse.Namespace) -> Formula:
+    from pullback.graph.parse import parse
+
+    path, _, name = options.formula.rpartition(":")
+    if path.endswith(".py"):
+        return parse(_function_text(Path(path), name), name=name, numbers=tuple(options.number))
+    return parse(options.formula, name=options.name, numbers=tuple(options.number))
+
+
+def _function_text(path: Path, name: str) -> str:
+    import ast
+
+    if not path.is_file():
+        raise UsageError(str(path), "a Python file", "there is none", "check the path before the colon")
+    text = path.read_text(encoding="utf-8")
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    for node in functions:
+        if node.name == name:
+            node.decorator_list = []
+            return ast.unparse(node)
+    known = ", ".join(function.name for function in functions) or "a function, of which the file has none"
+    raise UsageError(f"{path}:{name}", "the name of a function in this file", repr(name), f"name one of: {known}")

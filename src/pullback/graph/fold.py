@@ -1,0 +1,82 @@
+"""Statements of the author's own text as formatters write them: spacing of powers, quotes, long lines folded."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+
+_TIGHT = re.compile(r"(?<![\w.)\]])([A-Za-z_]\w*|\d[\w.]*) \*\* (-?[A-Za-z_]\w*|-?\d[\w.]*)(?![\w.(\[])")
+_LEVELS = ((ast.BitOr,), (ast.BitAnd,), (ast.Add, ast.Sub), (ast.Mult, ast.Div, ast.FloorDiv, ast.Mod))
+_SIGNS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+}
+
+
+def unparse(node: ast.AST) -> str:
+    """Source of a syntax tree as formatters write it.
+
+    >>> unparse(ast.parse("f(x, 'tanh') + -(1 - x)**2"))
+    'f(x, "tanh") + -((1 - x) ** 2)'
+    """
+    marked = _Marked().visit(copy.deepcopy(node))
+    code = _TIGHT.sub(r"\1**\2", ast.unparse(ast.fix_missing_locations(marked))).replace("_negated_(", "(")
+    return re.sub(r"'(\w*)'", r'"\1"', code)
+
+
+class _Marked(ast.NodeTransformer):
+    """Marks negated powers, which formatters put in parentheses."""
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.operand, ast.BinOp) and isinstance(node.operand.op, ast.Pow):
+            node.operand = ast.Call(ast.Name("_negated_"), [node.operand], [])
+        return node
+
+
+def fold(line: str, room: int) -> str:
+    """A statement in lines that fit, where it has an outermost operator or call to fold at."""
+    if len(line) <= room:
+        return line
+    node = ast.parse(line).body[0]
+    value = getattr(node, "value", None)
+    if value is None:
+        return line
+    head = line[: len(line) - len(unparse(value))]
+    if isinstance(value, ast.BinOp):
+        whole = unparse(value)
+        inner = [whole] if len(whole) + 4 <= room else _terms(value)
+        return "\n".join([f"{head}(", *(f"    {part}" for part in inner), ")"])
+    return _call(head, value, room) if isinstance(value, ast.Call) else line
+
+
+def _terms(value: ast.BinOp) -> list[str]:
+    """The operands of the outermost operator and its equals, each after the first led by its sign."""
+    level = next(kinds for kinds in _LEVELS if isinstance(value.op, kinds)) if not isinstance(value.op, ast.Pow) else ()
+    parts: list[str] = []
+    node: ast.expr = value
+    while isinstance(node, ast.BinOp) and isinstance(node.op, level):
+        right = unparse(node.right)
+        parts.insert(0, f"{_SIGNS[type(node.op)]} {f'({right})' if _lower(node.right, level) else right}")
+        node = node.left
+    left = unparse(node)
+    return [f"({left})" if _lower(node, level) else left, *parts]
+
+
+def _lower(node: ast.expr, level: tuple[type, ...]) -> bool:
+    weaker = [kind for kinds in _LEVELS[: _LEVELS.index(level) + 1] for kind in kinds] if level else []
+    return isinstance(node, ast.Compare) or (isinstance(node, ast.BinOp) and isinstance(node.op, tuple(weaker)))
+
+
+def _call(head: str, value: ast.Call, room: int) -> str:
+    arguments = [unparse(a) for a in value.args] + [f"{k.arg}={unparse(k.value)}" for k in value.keywords]
+    joined = ", ".join(arguments)
+    inner = [f"    {joined}"] if len(joined) + 4 <= room else [f"    {a}," for a in arguments]
+    return "\n".join([f"{head}{ast.unparse(value.func)}(", *inner, ")"])

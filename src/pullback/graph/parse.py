@@ -1,0 +1,240 @@
+"""Formula text to SymPy: read with ``ast``, never evaluated, only names of the ops table allowed."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NoReturn
+
+import sympy as sp
+
+from pullback.errors import UsageError
+from pullback.graph.fold import unparse
+from pullback.graph.formula import Formula, Parameter, exact, symbol
+from pullback.graph.functions import where
+from pullback.graph.ops import CONSTANTS, OPS, Op
+
+_OPERATORS: dict[type, str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.Mod: "remainder",
+    ast.FloorDiv: "floor_divide", ast.BitAnd: "logical_and", ast.BitOr: "logical_or",
+    ast.USub: "neg", ast.UAdd: "positive", ast.Invert: "logical_not",
+    ast.Gt: "gt", ast.GtE: "ge", ast.Lt: "lt", ast.LtE: "le", ast.Eq: "eq", ast.NotEq: "ne",
+}  # fmt: skip
+_MODULES = {"torch", "math", "F", "np", "special", "nn", "functional"}
+_SCALAR_KINDS = {"float", "int", "bool", "complex"}
+_ALLOWED = "arithmetic, comparisons, &, |, ~, torch functions and tensor methods of the ops table, math constants"
+
+
+def parse(text: str, *, name: str = "f", numbers: tuple[str, ...] = ()) -> Formula:
+    """Read a formula.
+
+    Args:
+        text: One expression, several statements of which the last is the result, or a whole ``def``.
+        name: What to call the function, unless the text says.
+        numbers: The names that are Python numbers rather than tensors.
+
+    Raises:
+        UsageError: With the place in the text, and what is allowed there.
+
+    >>> parse("x * torch.sigmoid(b * x)").out
+    x*sigmoid(b*x)
+    """
+    return _Reader(text, name, numbers).formula()
+
+
+class _Reader:
+    """Reads one text; rewrites its calls to the spelling of the ops table on the way."""
+
+    def __init__(self, text: str, name: str, numbers: tuple[str, ...]) -> None:
+        self.text = text.strip()
+        self.name = name
+        self.declared: list[Parameter] | None = None
+        self.numbers = set(numbers)
+        self.found: dict[str, Parameter] = {}
+        self.values: dict[str, Any] = {}
+
+    def formula(self) -> Formula:
+        statements = self.statements()
+        outcome = None
+        for at, statement in enumerate(statements):
+            last = at == len(statements) - 1
+            outcome, statements[at] = self.statement(statement, last)
+        out = sp.sympify(outcome)
+        parameters = tuple(self.found.values()) if self.declared is None else tuple(self.declared)
+        named = {v: k for k, v in self.values.items() if isinstance(v, sp.Basic) and v.args and v != out}
+        body = tuple(unparse(ast.fix_missing_locations(s)) for s in statements)
+        masks = {name for value in (*self.values.values(), out) for name in _masks(value)}
+        kinds = tuple(replace(p, kind="mask") if p.name in masks else p for p in parameters)
+        return Formula(self.name, kinds, out, body, named)
+
+    # statements ---------------------------------------------------------------------------------------------------
+
+    def statements(self) -> list[ast.stmt]:
+        try:
+            body = ast.parse(self.text).body
+        except SyntaxError as error:
+            self.fail_at(error.lineno or 1, (error.offset or 1) - 1, 1, f"this is not Python: {error.msg}")
+        if len(body) == 1 and isinstance(body[0], ast.FunctionDef):
+            self.declare(body[0])
+            body = body[0].body
+        body = [
+            s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and len(body) > 1)
+        ]
+        if not body:
+            self.fail_at(1, 0, 1, "there is no formula")
+        return body
+
+    def declare(self, node: ast.FunctionDef) -> None:
+        self.name = node.name
+        a = node.args
+        positional = a.posonlyargs + a.args
+        defaults: list[ast.expr | None] = [None] * (len(positional) - len(a.defaults)) + list(a.defaults)
+        self.declared = [self.parameter(arg, default, False) for arg, default in zip(positional, defaults, strict=True)]
+        self.declared += [self.parameter(arg, d, True) for arg, d in zip(a.kwonlyargs, a.kw_defaults, strict=True)]
+        self.found = {p.name: p for p in self.declared}
+
+    def parameter(self, arg: ast.arg, default: ast.expr | None, keyword_only: bool) -> Parameter:
+        annotation = ast.unparse(arg.annotation) if arg.annotation else ""
+        scalar = (
+            annotation in _SCALAR_KINDS or arg.arg in self.numbers or isinstance(default, (ast.Constant, ast.UnaryOp))
+        )
+        text = ast.unparse(default) if default is not None else ""
+        return Parameter(arg.arg, "number" if scalar else "tensor", text, keyword_only)
+
+    def statement(self, node: ast.stmt, last: bool) -> tuple[Any, ast.stmt]:
+        value = getattr(node, "value", None)
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            value = ast.copy_location(
+                ast.BinOp(ast.copy_location(ast.Name(node.target.id), node), node.op, node.value), node
+            )
+        elif isinstance(node, ast.Assign) and (len(node.targets) > 1 or not isinstance(node.targets[0], ast.Name)):
+            self.fail(node.targets[0], "one name on the left of each =")
+        elif not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)) or value is None:
+            self.fail(node, "assignments and one result; branches are written with torch.where")
+        elif isinstance(node, (ast.Expr, ast.Return)) and not last:
+            self.fail(node, "the result comes last")
+        outcome = self.read(value)
+        if last:
+            return outcome, ast.Return(value)
+        target: Any = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        self.values[target.id] = outcome
+        return outcome, ast.Assign([target], value)
+
+    # expressions --------------------------------------------------------------------------------------------------
+
+    def read(self, node: ast.expr) -> Any:
+        reader: Callable[[Any], Any] = getattr(self, f"_{type(node).__name__}", self.unknown)
+        return reader(node)
+
+    def unknown(self, node: ast.AST) -> NoReturn:
+        hint = "write torch.where(condition, a, b)" if isinstance(node, ast.IfExp) else _ALLOWED
+        self.fail(node, hint)
+
+    def _Constant(self, node: ast.Constant) -> Any:  # noqa: N802 - named for the syntax
+        if isinstance(node.value, (bool, str, type(None))):
+            return node.value
+        return exact(node.value) if isinstance(node.value, (int, float)) else self.unknown(node)
+
+    def _Tuple(self, node: ast.Tuple) -> Any:  # noqa: N802
+        return tuple(self.read(e) for e in node.elts)
+
+    _List = _Tuple
+
+    def _Name(self, node: ast.Name) -> Any:  # noqa: N802
+        if node.id in self.values:
+            return self.values[node.id]
+        if node.id not in self.found:
+            if node.id in CONSTANTS and self.declared is None and node.id != "e":
+                constant, node.id = CONSTANTS[node.id], f"math.{node.id}"
+                return constant
+            if self.declared is not None:
+                self.fail(node, "a parameter or an earlier name", near=[*self.found, *self.values])
+            self.found[node.id] = Parameter(node.id, "number" if node.id in self.numbers else "tensor")
+        return symbol(node.id)
+
+    def _Attribute(self, node: ast.Attribute) -> Any:  # noqa: N802
+        if self.module(node.value) and node.attr in CONSTANTS:
+            return CONSTANTS[node.attr]
+        return self.fail(node, "math.pi, math.e, math.tau or math.inf")
+
+    def _BinOp(self, node: ast.BinOp) -> Any:  # noqa: N802
+        return self.apply(node, self.operator(node, node.op), [self.read(node.left), self.read(node.right)], {})
+
+    def _UnaryOp(self, node: ast.UnaryOp) -> Any:  # noqa: N802
+        return self.apply(node, self.operator(node, node.op), [self.read(node.operand)], {})
+
+    def _Compare(self, node: ast.Compare) -> Any:  # noqa: N802
+        if len(node.ops) > 1:
+            self.fail(node, "one comparison at a time; join two with &")
+        op = self.operator(node, node.ops[0])
+        return self.apply(node, op, [self.read(node.left), self.read(node.comparators[0])], {})
+
+    def _Call(self, node: ast.Call) -> Any:  # noqa: N802
+        method = isinstance(node.func, ast.Attribute) and not self.module(node.func.value)
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        op = OPS.get(name)
+        if op is None:
+            self.fail(node.func, "a function of the ops table", near=list(OPS))
+        args = [self.read(node.func.value)] if method else []  # type: ignore[attr-defined]
+        args += [self.read(a) for a in node.args]
+        if method and name == "where":
+            args[:2] = reversed(args[:2])
+        keywords = {k.arg: self.read(k.value) for k in node.keywords if k.arg and k.arg != "input"}
+        args = [self.read(k.value) for k in node.keywords if k.arg == "input"] + args
+        if not method:
+            self.respell(node, op, args)
+        return self.apply(node, op, args, keywords)
+
+    def apply(self, node: ast.AST, op: Op, args: list[Any], keywords: dict[str, Any]) -> Any:
+        try:
+            return op.form(*args, **keywords)
+        except (TypeError, AttributeError, KeyError) as error:
+            detail = str(error).replace("<lambda>", op.name).replace("_elu", "elu")
+            self.fail(node, f"arguments that {op.spelling} takes ({detail})")
+
+    # spelling and errors ------------------------------------------------------------------------------------------
+
+    def operator(self, node: ast.AST, kind: ast.AST) -> Op:
+        if type(kind) not in _OPERATORS:
+            self.fail(node, _ALLOWED)
+        return OPS[_OPERATORS[type(kind)]]
+
+    def module(self, node: ast.expr) -> bool:
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id in _MODULES and node.id not in self.found
+
+    def respell(self, node: ast.Call, op: Op, args: list[Any]) -> None:
+        """Write bare and abbreviated names in full: on tensors as torch's, on numbers as Python's."""
+        if isinstance(node.func, ast.Name) and hasattr(builtins, op.name):
+            return
+        tensors = {p.symbol for p in self.found.values() if p.kind != "number"}
+        free = set().union(*(a.free_symbols for a in args if isinstance(a, sp.Basic)))
+        spelling = op.spelling if free & tensors or not args else f"math.{op.name}"
+        node.func = ast.copy_location(ast.parse(spelling, mode="eval").body, node.func)
+
+    def fail(self, node: ast.AST, allowed: str, near: list[str] | None = None) -> NoReturn:
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        width = (getattr(node, "end_col_offset", column + 1) or column + 1) - column
+        word = ast.unparse(node).rpartition(".")[2]
+        close = difflib.get_close_matches(word, near or [], 3)
+        self.fail_at(line, column, max(width, 1), f"allowed here: {allowed}", close)
+
+    def fail_at(self, line: int, column: int, width: int, allowed: str, close: list[str] | None = None) -> NoReturn:
+        lines = self.text.splitlines() or [""]
+        shown = lines[min(line, len(lines)) - 1]
+        marker = " " * column + "^" * min(width, max(len(shown) - column, 1))
+        do = f"did you mean {' or '.join(close)}?" if close else ""
+        raise UsageError(f"formula, line {line}, column {column + 1}", allowed, f"\n    {shown}\n    {marker}", do)
+
+
+def _masks(value: Any) -> set[str]:
+    """The names that are used as conditions."""
+    if not isinstance(value, sp.Basic):
+        return set()
+    conditions = [w.args[0] for w in value.atoms(where)] + [value] * isinstance(value, sp.logic.boolalg.Boolean)
+    junctions = [c for cond in conditions for c in (cond, *cond.atoms(sp.And, sp.Or, sp.Not))]
+    return {a.name for c in junctions for a in (c, *(() if c.is_Relational else c.args)) if a.is_Symbol}

@@ -1,0 +1,256 @@
+"""Whole pieces of code, ready to paste: a Function, a plain ``torch.autograd.Function``, or LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import sympy as sp
+
+from pullback.graph.derive import gradients
+from pullback.graph.fold import fold
+from pullback.graph.formula import COTANGENT, OUT, Formula, Parameter, symbol
+from pullback.graph.functions import Term, where
+from pullback.graph.printer import Printer
+from pullback.graph.statements import Block, Namer, share
+
+WIDTH = 88
+"""The longest line printed, where the author's own text allows it."""
+
+
+def function_source(formula: Formula) -> str:
+    """The function and the rules of its arguments, written with pullback.
+
+    >>> from pullback.graph.parse import parse
+    >>> print(function_source(parse("torch.tanh(x)")))  # doctest: +ELLIPSIS
+    import pullback as pb
+    import torch
+    ...
+    @f.grad("x")
+    def _(g, out):
+        return g * (1 - out**2)
+    <BLANKLINE>
+    """
+    parts = [
+        "@pb.function",
+        f"def {formula.name}({_signature(formula.parameters)}):",
+        *_indent(_body(formula, 4)),
+        "",
+        "",
+    ]
+    grads = gradients(formula)
+    for name, grad in grads.items():
+        parts += [*_rule(formula, name, grad), "", ""] if grad != 0 else []
+    flat = [name for name, grad in grads.items() if grad == 0]
+    if flat:
+        parts += [f"{formula.name}.nondiff({', '.join(map(_quoted, flat))})"]
+    return _module(parts, ["import pullback as pb"])
+
+
+def _rule(formula: Formula, name: str, grad: Term) -> list[str]:
+    cotangent = "g" if "g" not in _names(formula) else "cotangent"
+    printer = Printer(formula, {COTANGENT: cotangent})
+    block = share([grad], formula, Namer(formula, [cotangent]), printer, WIDTH - len("    return "))
+    needed = [cotangent, *_used(formula, block), *(["out"] if _uses(block, OUT) else [])]
+    lines = [f"{printer(k)} = {printer(v)}" for k, v in block.shared] + [f"return {printer(block.results[0])}"]
+    folded = [fold(line, WIDTH - 4) for line in lines]
+    return [f'@{formula.name}.grad("{name}")', f"def _({', '.join(needed)}):", *_indent(folded)]
+
+
+def autograd_source(formula: Formula, *, classic: bool = False) -> str:
+    """The function as a ``torch.autograd.Function`` that needs nothing but PyTorch.
+
+    Args:
+        formula: What the function computes.
+        classic: Write ``forward(ctx, …)`` rather than ``forward`` and ``setup_context``.
+    """
+    return _Autograd(formula).source(classic)
+
+
+class _Autograd:
+    """One ``torch.autograd.Function`` in print."""
+
+    def __init__(self, formula: Formula) -> None:
+        self.formula = formula
+        self.names = _names(formula)
+        self.printer = Printer(formula, {OUT: "output", COTANGENT: "grad_output"})
+        self.grads = gradients(formula)
+        self.live = {name: grad for name, grad in self.grads.items() if grad != 0}
+        self.block = self.shared()
+        self.saved = [*self.used("tensor", "mask"), *(["output"] if _uses(self.block, OUT) else [])]
+        self.settings = self.used("number")
+        self.several = len(formula.tensors) > 1 or any(p.kind == "mask" for p in formula.parameters)
+
+    def shared(self) -> Block:
+        room = WIDTH - len("            grad_ = ") - max(map(len, self.names), default=0)
+        taken = [f"grad_{name}" for name in self.names] + ["cls", "grad_output", "output"]
+        return share(list(self.live.values()), self.formula, Namer(self.formula, taken), self.printer, room)
+
+    def used(self, *kinds: str) -> list[str]:
+        return [p.name for p in self.formula.parameters if p.kind in kinds and _uses(self.block, p.symbol)]
+
+    def source(self, classic: bool) -> str:
+        cls = _class_name(self.formula.name)
+        head = [
+            f"class {cls}(torch.autograd.Function):",
+            f'    """``{self.formula.name}`` with its gradient written out."""',
+            "",
+        ]
+        vmap = [] if classic else ["    generate_vmap_rule = True", ""]
+        forward = self.classic_forward() if classic else self.forward()
+        return _module([*head, *vmap, *_indent(forward), "", *_indent(self.backward())], [])
+
+    def forward(self) -> list[str]:
+        context = self.context()
+        kept = {"output", *self.names}
+        used = [n if any(_word(n, line) for line in context) else "_" for n in self.names if n in kept]
+        unpack = f"({used[0]},) = inputs" if len(used) == 1 else f"{', '.join(used)} = inputs"
+        inner = ([] if set(used) == {"_"} else [unpack]) + context or ["pass"]
+        return [
+            "@staticmethod",
+            f"def forward({', '.join(self.names)}):",
+            *_indent(_body(self.formula, 8)),
+            "",
+            "@staticmethod",
+            "def setup_context(ctx, inputs, output):",
+            *_indent(inner),
+        ]
+
+    def classic_forward(self) -> list[str]:
+        context = self.context()
+        kept = [*_body(self.formula, 8, "output = "), *context, "return output"]
+        lines = kept if context else _body(self.formula, 8)
+        return ["@staticmethod", f"def forward(ctx, {', '.join(self.names)}):", *_indent(lines)]
+
+    def context(self) -> list[str]:
+        """The lines that keep what backward needs."""
+        lines = [f"ctx.save_for_backward({', '.join(self.saved)})"] if self.saved else []
+        lines += [f"ctx.{name} = {name}" for name in self.settings]
+        return lines + [
+            f"ctx.{name}_shape = {name}.shape" for name in self.live if self.several and name not in self.saved
+        ]
+
+    def backward(self) -> list[str]:
+        lines = []
+        if self.saved:
+            lines += [
+                f"({self.saved[0]},) = ctx.saved_tensors"
+                if len(self.saved) == 1
+                else f"{', '.join(self.saved)} = ctx.saved_tensors"
+            ]
+        lines += [f"{name} = ctx.{name}" for name in self.settings]
+        if len(self.formula.parameters) == 1 and self.live:
+            lines += [f"{self.printer(k)} = {self.printer(v)}" for k, v in self.block.shared]
+            lines += [f"return {self.printer(self.block.results[0])}"]
+        else:
+            lines += self.by_argument()
+        folded = [fold(line, WIDTH - 8) for line in lines]
+        return ["@staticmethod", "def backward(ctx, grad_output):", *_indent(folded)]
+
+    def by_argument(self) -> list[str]:
+        lines = [" = ".join(f"grad_{name}" for name in self.live) + " = None"] if self.live else []
+        uses = self.uses()
+        lines += [self.statement(k, v) for k, v in self.block.shared if len(uses[k]) != 1]
+        for name, result in zip(self.live, self.block.results, strict=True):
+            own = [self.statement(k, v) for k, v in self.block.shared if uses[k] == {name}]
+            lines += [
+                f"if ctx.needs_input_grad[{self.names.index(name)}]:",
+                *_indent(map(_fold_deep, [*own, *self.reduced(name, result)])),
+            ]
+        returned = [f"grad_{name}" if name in self.live else "None" for name in self.names]
+        return [*lines, f"return {', '.join(returned)}"]
+
+    def uses(self) -> dict[Term, set[str]]:
+        """Which arguments' gradients each named part serves."""
+        uses: dict[Term, set[str]] = {k: set() for k, _ in self.block.shared}
+        for name, result in zip(self.live, self.block.results, strict=True):
+            pending = list(result.free_symbols)
+            while pending:
+                part = pending.pop()
+                if part in uses and name not in uses[part]:
+                    uses[part].add(name)
+                    pending += dict(self.block.shared)[part].free_symbols
+        return uses
+
+    def statement(self, name: Term, value: Term) -> str:
+        return f"{self.printer(name)} = {self.printer(value)}"
+
+    def reduced(self, name: str, result: Term) -> list[str]:
+        """The statements that set one gradient, summed over broadcast dimensions."""
+        if not self.several:
+            return [f"grad_{name} = {self.printer(result)}"]
+        shape = f"{name}.shape" if name in self.saved else f"ctx.{name}_shape"
+        line = f"grad_{name} = {self.printer.at(result, 7)}.sum_to_size({shape})"
+        if len(line) + 12 <= WIDTH:
+            return [line]
+        return [f"grad_{name} = {self.printer(result)}", f"grad_{name} = grad_{name}.sum_to_size({shape})"]
+
+
+def latex_source(formula: Formula) -> str:
+    """The output and the gradient of each argument as LaTeX."""
+    readable = {OUT: sp.Symbol("y"), COTANGENT: sp.Symbol("g")}
+
+    def line(left: str, term: Term) -> str:
+        cases = term.xreplace(readable).replace(lambda t: t.func is where, lambda t: t.doit(deep=False))
+        return rf"{left} &= {sp.latex(cases)}"
+
+    grads = [
+        line(rf"\frac{{\partial L}}{{\partial {sp.latex(symbol(n))}}}", term) for n, term in gradients(formula).items()
+    ]
+    return "\n".join([r"\begin{aligned}", " \\\\\n".join([line("y", formula.out), *grads]), r"\end{aligned}", ""])
+
+
+# text --------------------------------------------------------------------------------------------------------------
+
+
+def _module(parts: Sequence[str], imports: list[str]) -> str:
+    text = "\n".join(parts).rstrip() + "\n"
+    head = ["import math", ""] if "math." in text.replace("torch.math", "") else []
+    head += [*imports, *(["import torch"] if "torch." in text else []), "", ""]
+    return "\n".join([*head, text])
+
+
+def _names(formula: Formula) -> list[str]:
+    return [p.name for p in formula.parameters]
+
+
+def _signature(parameters: Iterable[Parameter]) -> str:
+    words: list[str] = []
+    for p in parameters:
+        words += ["*"] if p.keyword_only and "*" not in words else []
+        words += [f"{p.name}={p.default}" if p.default else p.name]
+    return ", ".join(words)
+
+
+def _used(formula: Formula, block: Block) -> list[str]:
+    return [p.name for p in formula.parameters if _uses(block, p.symbol)]
+
+
+def _uses(block: Block, name: Term) -> bool:
+    return any(name in term.free_symbols for term in (*block.results, *(v for _, v in block.shared)))
+
+
+def _body(formula: Formula, indent: int, result: str = "return ") -> list[str]:
+    """The author's statements, long ones folded."""
+    lines = list(formula.body)
+    lines[-1] = lines[-1].replace("return ", result, 1)
+    return [fold(line, WIDTH - indent) for line in lines]
+
+
+def _fold_deep(line: str) -> str:
+    return fold(line, WIDTH - 12)
+
+
+def _indent(lines: Iterable[str]) -> list[str]:
+    return [f"    {line}" if line else "" for text in lines for line in text.split("\n")]
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
+
+
+def _word(name: str, text: str) -> bool:
+    return name in text.replace("(", " ").replace(")", " ").replace(",", " ").replace(".", " ").split()
+
+
+def _class_name(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_")) if len(name) > 1 else "Formula"

@@ -1,0 +1,8 @@
+"""The tables of this directory are modules that its tests import by name."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

@@ -1,0 +1,138 @@
+"""Derived gradients against PyTorch's own autograd and against mpmath."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import exact
+import mpmath
+import pytest
+import torch
+from formulas import CASES, Case
+
+from pullback._tolerances import gradient_tolerance, value_tolerance
+from pullback.graph.formula import Formula
+from pullback.graph.parse import parse
+from pullback.graph.source import autograd_source, function_source
+
+POINTS = 3
+
+
+def inputs(name: str, case: Case, shapes: bool = False) -> dict[str, object]:
+    """Random float64 arguments inside their domains, and plain numbers for the hyperparameters."""
+    generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+    made: dict[str, object] = {}
+    for at, parameter in enumerate(parse(case.text, numbers=case.numbers).parameters):
+        low, high = case.domains.get(parameter.name, (-3.0, 3.0))
+        if parameter.kind == "number":
+            made[parameter.name] = 0.7
+            continue
+        shape = [(3, POINTS), (POINTS,), (3, 1), ()][at % 4] if shapes else (POINTS,)
+        made[parameter.name] = low + (high - low) * torch.rand(shape, generator=generator, dtype=torch.float64)
+    return {k: v.requires_grad_() if isinstance(v, torch.Tensor) else v for k, v in made.items()}
+
+
+def plain(case: Case, space: dict[str, object] | None = None) -> Callable[..., Any]:
+    """The formula as PyTorch, or whatever ``torch`` is in the given names, computes it."""
+    lines = case.text.replace("; ", "\n").split("\n")
+    names = ", ".join(p.name for p in parse(case.text, numbers=case.numbers).parameters)
+    source = f"def plain({names}):\n" + "".join(f"    {line}\n" for line in lines[:-1]) + f"    return {lines[-1]}\n"
+    space = {"torch": torch, "math": math, **(space or {})}
+    exec(source, space)
+    return space["plain"]  # type: ignore[return-value]
+
+
+def printed(case: Case, classic: bool = False) -> type[torch.autograd.Function]:
+    """The printed autograd.Function, run on its own."""
+    formula = parse(case.text, numbers=case.numbers)
+    space: dict[str, object] = {}
+    exec(autograd_source(formula, classic=classic), space)
+    return space["Formula"]  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_equals_autograd(name: str) -> None:
+    """First and second derivatives of the printed code are PyTorch's, over broadcast arguments."""
+    case = CASES[name]
+    arguments = inputs(name, case, shapes=True)
+    tensors = [v for v in arguments.values() if isinstance(v, torch.Tensor)]
+    want_out, out = plain(case)(*arguments.values()), printed(case).apply(*arguments.values())
+    weight = torch.linspace(0.5, 1.5, want_out.numel(), dtype=torch.float64).reshape(want_out.shape)
+    torch.testing.assert_close(out, want_out, rtol=0, atol=0)
+    want = torch.autograd.grad(want_out, tensors, weight, create_graph=True)
+    got = torch.autograd.grad(out, tensors, weight, create_graph=True)
+    exactly, roughly = value_tolerance(torch.float64), gradient_tolerance(case.torch_accuracy or torch.float64)
+    torch.testing.assert_close(got, want, **(roughly if case.torch_accuracy else exactly)._asdict())
+    torch.testing.assert_close(second(got, tensors), second(want, tensors), **roughly._asdict())
+
+
+def second(grads: tuple[torch.Tensor, ...], tensors: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """The gradient of a function of all gradients."""
+    total = sum((g.cos() * g).sum() for g in grads)
+    if not total.requires_grad:
+        return tuple(map(torch.zeros_like, tensors))
+    return torch.autograd.grad(total, tensors, allow_unused=True, materialize_grads=True)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_equals_mpmath(name: str) -> None:
+    """The printed gradient is that of the formula as written, evaluated to 30 digits."""
+    case = CASES[name]
+    arguments = inputs(name, case)
+    tensors = {k: v for k, v in arguments.items() if isinstance(v, torch.Tensor)}
+    out = printed(case).apply(*arguments.values())
+    got = torch.autograd.grad(out, list(tensors.values()), torch.ones_like(out))
+    with mpmath.workdps(30):
+        function = plain(case, {"torch": exact.torch, "math": exact.math})
+        for point in range(POINTS):
+            at = [mpmath.mpf(v[point].item() if k in tensors else v) for k, v in arguments.items()]
+            for name, grad in zip(tensors, got, strict=True):
+                orders = tuple(int(k == name) for k in arguments)
+                want = mpmath.diff(function, at if len(at) > 1 else at[0], orders if len(at) > 1 else 1)
+                assert float(abs(grad[point].item() - want)) <= value_tolerance(torch.float64).rtol * (1 + abs(want)), (
+                    name,
+                    at,
+                )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradcheck(name: str) -> None:
+    """PyTorch's own checker agrees, in both forms of the printed class."""
+    case = CASES[name]
+    arguments = [
+        a[:2].detach().requires_grad_() if isinstance(a, torch.Tensor) else a for a in inputs(name, case).values()
+    ]
+    assert torch.autograd.gradcheck(printed(case, classic=True).apply, arguments)
+    assert torch.autograd.gradgradcheck(printed(case).apply, arguments)
+
+
+def test_printed_code_is_clean(tmp_path: Path) -> None:
+    """Ruff has nothing to say about any printed code, and nothing to format."""
+    for name, case in CASES.items():
+        formula = parse(case.text, name=name, numbers=case.numbers)
+        for kind, text in printed_forms(formula).items():
+            (tmp_path / f"{name}_{kind}.py").write_text(text)
+    rules = "A,B,C4,E,F,I,N,PIE,RET,RUF,SIM,UP,W"
+    for command in (
+        ["check", "--isolated", "--no-cache", "--select", rules],
+        ["format", "--isolated", "--no-cache", "--diff"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, "."], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout[-5000:]
+
+
+def printed_forms(formula: Formula) -> dict[str, str]:
+    """Every form of printed Python."""
+    return {
+        "function": function_source(formula),
+        "autograd": autograd_source(formula),
+        "classic": autograd_source(formula, classic=True),
+    }
