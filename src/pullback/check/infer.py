@@ -273,7 +273,8 @@ def _unique(options: list[Any]) -> list[Any]:
 def _annotated(note: str) -> list[Any]:
     table: list[tuple[str, list[Any]]] = [
              ("Tensor", ["tensor"]), ("bool", [True, False]), ("int", [2, 1]), ("float", [0.7]),
-             ("str", ["mean", "sum"]), ("Callable", [torch.tanh]), ("Module", ["module"]), ("Size", ["shape"])]  # fmt: skip
+             ("str", ["mean", "sum"]), ("Callable", [torch.tanh]), ("Module", ["module"]),
+             ("Size", ["shape"])]  # fmt: skip
     if "List" in note or "list[" in note or "Sequence" in note:
         return ["list"] if "Tensor" in note else [[1, 1], [2, 2]]
     found = next((kinds for word, kinds in table if word in note), [])

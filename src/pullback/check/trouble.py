@@ -82,6 +82,7 @@ class Trouble:
 
 
 def filled(sample: Sample, incoming: Any) -> list[torch.Tensor | None]:
+    """The incoming gradients with zeros for outputs that have none."""
     return [
         torch.zeros_like(out) if g is None and tree.is_differentiable(out) else g
         for out, g in zip(sample.outputs, incoming, strict=True)

@@ -15,6 +15,7 @@ from pullback.check.trouble import Cause, Trouble
 
 
 def nth(position: int, change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
+    """A change of the kept tensor at one position alone."""
     counter = itertools.count()
 
     def changed(tensor: torch.Tensor) -> torch.Tensor:
@@ -24,6 +25,7 @@ def nth(position: int, change: Callable[[torch.Tensor], torch.Tensor]) -> Callab
 
 
 def kept_count(t: Trouble) -> int:
+    """How many tensors a call keeps."""
     return len(_kept(t, t.samples[0].arguments))
 
 
@@ -39,6 +41,7 @@ def _kept(t: Trouble, arguments: Arguments) -> list[torch.Tensor]:
 
 
 def exchanged(t: Trouble) -> Cause | None:
+    """One kept tensor stands where another belongs."""
     for a, b in itertools.permutations(range(kept_count(t)), 2):
 
         def exchanged(sample: Sample, a: int = a, b: int = b) -> torch.Tensor | None:

@@ -10,6 +10,7 @@ from pullback.check.trouble import Cause, Trouble
 
 
 def factor(t: Trouble) -> Cause | None:
+    """Got and expected differ by a constant, or by a number of elements."""
     factors = [compare.ratio(t.got(s), t.expected(s)) for s in t.wrong]
     if any(f is None or isinstance(f, complex) for f in factors):
         return None
@@ -82,6 +83,7 @@ def _averaged(t: Trouble, value: float) -> Cause:
 
 
 def gate(t: Trouble) -> Cause | None:
+    """A declared intention is met at some elements and not at others, or nowhere."""
     if not t.declared:
         return None
     for sample in t.wrong:

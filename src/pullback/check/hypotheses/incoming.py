@@ -14,6 +14,7 @@ from pullback.check.trouble import Cause, Trouble, filled
 
 
 def no_gradient(t: Trouble) -> Cause | None:
+    """There is none."""
     if not all(compare.is_zero(t.got(s)) for s in t.wrong):
         return None
     return Cause(
@@ -24,6 +25,7 @@ def no_gradient(t: Trouble) -> Cause | None:
 
 
 def ignored(t: Trouble) -> Cause | None:
+    """The gradient is the same whatever arrives."""
     pair = _same_point(t)
     if pair is None or compare.is_zero(t.got(pair[0])) or not t.same(t.got(pair[0]), t.got(pair[1])):
         return None
@@ -42,6 +44,7 @@ def _same_point(t: Trouble) -> tuple[Sample, Sample] | None:
 
 
 def scalarised(t: Trouble) -> Cause | None:
+    """The gradient is right for incoming gradients that are equal everywhere, and for no other."""
     outputs = t.wrong[0].outputs
     if all(out.numel() <= 1 for out in outputs):
         return None
@@ -64,6 +67,7 @@ def scalarised(t: Trouble) -> Cause | None:
 
 
 def other_output_dropped(t: Trouble) -> Cause | None:
+    """What arrives for one of the outputs is not used."""
     for index, out in enumerate(t.wrong[0].outputs):
         if t.wrong[0].incoming[index] is None or len([g for g in t.wrong[0].incoming if g is not None]) < 2:
             continue

@@ -12,6 +12,7 @@ from pullback.check.trouble import Cause, Trouble
 
 
 def swapped(t: Trouble) -> Cause | None:
+    """What is returned is another argument's gradient, or its halves are exchanged."""
     names = t.case.arguments.diff_names
     for other in range(len(names)):
         if other == t.leaf:
@@ -59,6 +60,7 @@ def _half_swapped(tensor: torch.Tensor | None, dim: int) -> torch.Tensor | None:
 
 
 def conjugate(t: Trouble) -> Cause | None:
+    """A conjugate mends it."""
     everything = [*t.samples[0].arguments.differentiable, *t.samples[0].outputs]
     if not any(x.is_complex() for x in everything):
         return None
@@ -82,6 +84,7 @@ def _conj(tensor: torch.Tensor | None) -> torch.Tensor | None:
 
 
 def transposed(t: Trouble) -> Cause | None:
+    """A transpose mends it."""
     cause = Cause(
         "missing-transpose",
         f"a transpose is missing in the gradient of {t.name!r}: square shapes hide it",

@@ -58,6 +58,7 @@ def _without(t: Trouble, sample: Sample, chosen: Callable[[int, str], bool]) -> 
 
 
 def constant_part(t: Trouble) -> Cause | None:
+    """Right, but for the terms through one call in forward (or through all its statistics)."""
     try:
         calls = _without(t, t.wrong[0], lambda i, n: False)[1]
     except Exception:
@@ -97,6 +98,7 @@ def _statistic(t: Trouble, what: str) -> Cause:
 
 
 def drawn_again(t: Trouble) -> Cause | None:
+    """Right with the random numbers of forward."""
     if t.mends(lambda s: t.replay(s, rng="before")):
         return Cause(
             "rng-not-saved",

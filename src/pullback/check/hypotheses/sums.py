@@ -11,6 +11,7 @@ from pullback.check.trouble import Cause, Trouble, filled
 
 
 def wrong_axis(t: Trouble) -> Cause | None:
+    """The sum is right, the parts are not."""
     leaf = t.samples[0].arguments.differentiable[t.leaf]
     if leaf.numel() < 2 or leaf.numel() >= max(out.numel() for out in t.samples[0].outputs):
         return None
@@ -29,6 +30,7 @@ def wrong_axis(t: Trouble) -> Cause | None:
 
 
 def unmasked(t: Trouble) -> Cause | None:
+    """Right wherever the argument reaches the output."""
     dead = [s.expected[t.leaf] for s in t.samples]
     masks = [e == 0 for e in dead if e is not None]
     if not masks or not any(bool(m.any()) for m in masks) or all(bool(m.all()) for m in masks):
@@ -48,6 +50,7 @@ def unmasked(t: Trouble) -> Cause | None:
 
 
 def overwritten(t: Trouble) -> Cause | None:
+    """Right as long as every index occurs once."""
     indices = integers(t.case.arguments)
     duplicated = [i for i in indices if _has_duplicates(t.case.arguments.leaves[i])]
     if not duplicated:
