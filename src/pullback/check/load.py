@@ -13,7 +13,7 @@ import sys
 import types
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from pullback.check import discover
 
@@ -116,7 +116,6 @@ def _package(path: Path) -> str:
 class _Stub(types.ModuleType):
     """Stands in for a module that is not installed: everything in it exists, nothing in it works."""
 
-    __path__: ClassVar[list[str]] = []
     __pullback_stub__ = True
 
     def __getattr__(self, name: str) -> Any:
@@ -177,7 +176,9 @@ class _Absent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         """The stand-in."""
-        return _Stub(spec.name)
+        stub = _Stub(spec.name)
+        stub.__path__ = []
+        return stub
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Nothing to run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import torch
@@ -34,7 +35,7 @@ def swapped(t: Trouble) -> Cause | None:
 def _rotated(t: Trouble) -> Cause | None:
     names = t.case.arguments.diff_names
     for other in range(len(names)):
-        if other != t.leaf and t.mimics(lambda s, other=other: s.expected[other]):
+        if other != t.leaf and t.mimics(functools.partial(_expected_of, other)):
             return Cause(
                 "swapped-gradients",
                 f"what is returned for {t.name!r} is the gradient of {names[other]!r}",
@@ -46,7 +47,7 @@ def _rotated(t: Trouble) -> Cause | None:
 def _halves(t: Trouble) -> Cause | None:
     leaf = t.samples[0].arguments.differentiable[t.leaf]
     for dim in range(leaf.ndim):
-        if leaf.shape[dim] % 2 == 0 and t.mimics(lambda s, dim=dim: _half_swapped(t.expected(s), dim)):
+        if leaf.shape[dim] % 2 == 0 and t.mimics(functools.partial(_half_swapped, t, dim)):
             return Cause(
                 "swapped-gradients",
                 f"the two halves of the gradient of {t.name!r} along dim {dim} are exchanged",
@@ -55,7 +56,16 @@ def _halves(t: Trouble) -> Cause | None:
     return None
 
 
-def _half_swapped(tensor: torch.Tensor | None, dim: int) -> torch.Tensor | None:
+def _expected_of(other: int, sample: Sample) -> torch.Tensor | None:
+    return sample.expected[other]
+
+
+def _transposed_at(t: Trouble, position: int, sample: Sample) -> torch.Tensor | None:
+    return t.replay(sample, change=nth(position, _mt_if_square))
+
+
+def _half_swapped(t: Trouble, dim: int, sample: Sample) -> torch.Tensor | None:
+    tensor = t.expected(sample)
     return None if tensor is None else tensor.roll(tensor.shape[dim] // 2, dim)
 
 
@@ -93,7 +103,7 @@ def transposed(t: Trouble) -> Cause | None:
     if t.mends(lambda s: _mt(t.got(s))):
         return cause
     for position in range(kept_count(t)):
-        if t.mends(lambda s, p=position: t.replay(s, change=nth(p, _mt_if_square))):
+        if t.mends(functools.partial(_transposed_at, t, position)):
             return cause
     if t.mends(lambda s: t.replay(s, change=_mt_if_square)):
         return cause

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -67,7 +68,7 @@ def constant_part(t: Trouble) -> Cause | None:
     if everything and t.mimics(lambda s: _without(t, s, everything[0])[0]):
         return _statistic(t, "its statistics")
     for index, name in enumerate(calls[:60]):
-        if t.mimics(lambda s, k=index: _without(t, s, lambda i, n: i == k)[0]):
+        if t.mimics(functools.partial(_without_call, t, index)):
             statistic = name in REDUCTIONS or any(c in REDUCTIONS for c in _feeding(calls, index))
             if statistic and not _elementwise(t):
                 return _statistic(t, f"`{name}`")
@@ -78,6 +79,10 @@ def constant_part(t: Trouble) -> Cause | None:
                 f"add the term that comes through `{name}`",
             )
     return None
+
+
+def _without_call(t: Trouble, index: int, sample: Sample) -> torch.Tensor | None:
+    return _without(t, sample, lambda i, n: i == index)[0]
 
 
 def _feeding(calls: list[str], index: int) -> list[str]:

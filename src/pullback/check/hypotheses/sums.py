@@ -69,7 +69,7 @@ def overwritten(t: Trouble) -> Cause | None:
 
 
 def _has_duplicates(index: torch.Tensor) -> bool:
-    return index.numel() > index.unique().numel()
+    return index.numel() > torch.unique(index).numel()
 
 
 def _uniquely(arguments: Arguments, positions: list[int]) -> Arguments:
