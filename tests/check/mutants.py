@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
 import torch
@@ -282,8 +281,52 @@ class WrongVmap(WrongJvp):
         return WrongVmap.apply(x) + 1, in_dims[0]
 
 
-def unused_random() -> float:  # so that a forgotten seed shows: tests compare states
-    return random.random()
+class CountsCalls(Function):
+    """Keeps one tensor at one call and two at the next."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        CountsCalls.calls += 1
+        ctx.save_for_backward(*[x] * (1 + CountsCalls.calls % 2))
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * ctx.saved_tensors[0] * grad_output
+
+
+class Spike(Function):
+    """A step at v - threshold; the threshold's gradient has the wrong sign."""
+
+    @staticmethod
+    def forward(ctx, v, threshold):
+        ctx.save_for_backward(v, threshold)
+        return (v > threshold).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        v, threshold = ctx.saved_tensors
+        g = grad_output / (1 + (v - threshold).abs()) ** 2
+        return g, g.sum()
+
+
+def potential() -> tuple:
+    return randn(3, 4), torch.tensor(0.2, dtype=torch.float64).requires_grad_()
+
+
+@torch.library.custom_op("pullbackmutants::double", mutates_args=())
+def wrong_fake(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x
+
+
+@wrong_fake.register_fake
+def _(x):
+    return x.new_empty(1)
+
+
+wrong_fake.register_autograd(lambda ctx, g: 2 * g)
 
 
 MUTANTS: dict[str, list[tuple[str, type, Inputs]]] = {
@@ -308,6 +351,9 @@ MUTANTS: dict[str, list[tuple[str, type, Inputs]]] = {
     "extremes": [("exp-overflow-nan", Halves, one)],
     "precision": [("float32-cancellation", FromOutput, one)],
     "second": [("double-backward-intermediate", StoredSlope, one)],
+    "checkpointing": [("checkpoint-breaks", CountsCalls, one)],
+    "operator": [("custom-op-no-fake", wrong_fake, one)],
+    "surrogates": [("surrogate-scale-wrong", Spike, potential)],
     "forward_mode": [("jvp-wrong", WrongJvp, one)],
     "vmap": [("vmap-rule-wrong", WrongVmap, one)],
 }

@@ -16,11 +16,11 @@ if MISSING:
 ROWS = [(probe, *row) for probe, rows in mutants.MUTANTS.items() for row in rows]
 
 
-def made(cls: type) -> object:
-    return cls() if issubclass(cls, torch.nn.Module) else cls
+def made(cls: object) -> object:
+    return cls() if isinstance(cls, type) and issubclass(cls, torch.nn.Module) else cls
 
 
-@pytest.mark.parametrize(("probe", "name", "cls", "inputs"), ROWS, ids=[f"{p}-{c.__name__}" for p, _, c, _ in ROWS])
+@pytest.mark.parametrize(("probe", "name", "cls", "inputs"), ROWS, ids=[f"{p}-{n}" for p, n, _, _ in ROWS])
 def test_the_mutant_is_caught_by_its_probe_alone(probe, name, cls, inputs) -> None:
     report = check(made(cls), *inputs())
     probes = {finding.probe for finding in report if finding.name == name}

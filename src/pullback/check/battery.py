@@ -35,6 +35,7 @@ IMPLIES = {  # a fault and what follows from it, not worth a finding of its own
     "rng-not-saved": ("wrong-derivative", "global-state", "saved-tensor-mutated", "noncontig-raw-memory",
                       "nonlinear-backward", "mask-not-applied", "double-backward-intermediate"),
     **dict.fromkeys(WRONG, SECOND),
+    "saved-before-inplace": ("wrong-derivative", *SECOND),
     "inplace-unmarked": ("ctx-tensor-stale", "returns-input-view"),
     "custom-op-mutates": ("wrong-derivative", "inplace-unmarked", "global-state", "saved-tensor-mutated", *SECOND,
                           "jvp-wrong", "stack-drops-rule"),

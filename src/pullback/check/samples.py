@@ -46,6 +46,8 @@ def samples(case: Case, reference: Reference) -> list[Sample]:
 
 def _sample(case: Case, reference: Reference, point: Point, seed: int) -> Sample | None:
     outcome = case.run(point.arguments, lambda outputs: cotangents(outputs, seed))
+    if outcome.stage == "backward" and outcome.error is not None and point.setting:
+        case.facts.setdefault("broken", {})[point.label] = outcome.error
     if not outcome.ok or not _finite(outcome):
         return None
     incoming = cotangents(outcome.outputs, seed)

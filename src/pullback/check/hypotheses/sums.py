@@ -68,6 +68,41 @@ def overwritten(t: Trouble) -> Cause | None:
     )
 
 
+def elementwise(t: Trouble) -> Cause | None:
+    """Right, if the Jacobian had nothing but its diagonal."""
+    sample = t.samples[0]
+    x, out = sample.arguments.differentiable[t.leaf], sample.outputs[0]
+    if x.shape != out.shape or x.numel() > DIAGONAL or x.numel() < 2:
+        return None
+
+    def diagonal(sample: Sample) -> torch.Tensor | None:
+        g = sample.incoming[0]
+        return None if g is None else g * _diagonal(t, sample)
+
+    if t.mimics(diagonal):
+        return Cause(
+            "elementwise-jacobian",
+            f"backward multiplies {t.g} by the diagonal of the Jacobian alone: elements of the output depend on "
+            f"other elements of {t.name!r} too",
+            f"multiply {t.g} by the whole Jacobian; for a softmax that is y * (g - (g * y).sum(-1, keepdim=True))",
+        )
+    return None
+
+
+DIAGONAL = 128  # elements up to which the Jacobian's diagonal is formed, one backward pass each
+
+
+def _diagonal(t: Trouble, sample: Sample) -> torch.Tensor:
+    entries = []
+    for flat in range(sample.outputs[0].numel()):
+        unit = torch.zeros_like(sample.outputs[0]).detach()
+        unit.view(-1)[flat] = 1
+        incoming = [unit, *[None if g is None else torch.zeros_like(g) for g in sample.incoming[1:]]]
+        grad = t.reference.gradients(sample.arguments, filled(sample, incoming))[t.leaf]
+        entries.append(grad.reshape(-1)[flat] if grad is not None else unit.new_zeros(()))
+    return torch.stack(entries).reshape(sample.outputs[0].shape)
+
+
 def _has_duplicates(index: torch.Tensor) -> bool:
     return index.numel() > torch.unique(index).numel()
 
@@ -76,11 +111,18 @@ def _uniquely(arguments: Arguments, positions: list[int]) -> Arguments:
     flat = arguments.leaves
     for position in positions:
         index = flat[position]
-        flat[position] = torch.arange(index.numel(), dtype=index.dtype).reshape(index.shape).flip(-1)
+        flat[position] = _distinct(index)
     tensors = arguments.with_leaves(flat)
     largest = max(flat[p].numel() for p in positions)
     sizes = max((x.shape[0] for x in arguments.differentiable if x.ndim), default=0)
     return tensors if largest <= sizes else _first_rows(tensors, positions, sizes)
+
+
+def _distinct(index: torch.Tensor) -> torch.Tensor:
+    """Indices of which none occurs twice along the last dimension."""
+    if index.ndim <= 1:
+        return torch.arange(index.numel(), dtype=index.dtype).reshape(index.shape).flip(-1)
+    return torch.arange(index.shape[-1], dtype=index.dtype).expand(index.shape).clone()
 
 
 def _first_rows(arguments: Arguments, positions: list[int], size: int) -> Arguments:

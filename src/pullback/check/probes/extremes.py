@@ -57,7 +57,8 @@ def extremes(arguments: Arguments) -> Iterator[Extreme]:
     """Special values within the domain of each argument."""
     tensors = arguments.differentiable
     for leaf, x in enumerate(tensors):
-        if x.is_complex() or not x.numel():
+        alone = len(tensors) == 1
+        if x.is_complex() or not x.numel() or (x.numel() == 1 and not alone):  # a step or scale: zero is not for it
             continue
         name = arguments.diff_names[leaf]
         for value in VALUES[domain(x)]:

@@ -30,8 +30,35 @@ def probe(case: Case) -> Iterator[Finding]:
     if case.intended is not None:
         yield from _declared(case, truth, taken)
         return
+    yield from _broken(case)
+    if case.given_reference is not None:
+        yield from _forward_values(case)
     for leaf in range(len(case.arguments.diff)):
         yield from _leaf(case, truth, taken, leaf)
+
+
+def _broken(case: Case) -> Iterator[Finding]:
+    """Backward raises on a branch of forward that other settings take."""
+    for label, error in case.facts.get("broken", {}).items():
+        missing = "has no attribute" in str(error)
+        yield Finding(
+            "ctx-attribute-conditional" if missing else "backward-raises",
+            f"backward raises with {label}: {type(error).__name__}: {str(error).splitlines()[0][:160]}",
+            cause="an attribute is set on some paths of forward only" if missing else "",
+            fix="let forward and backward take the same branches", evidence={"setting": label}, level="warning",
+        )  # fmt: skip
+
+
+def _forward_values(case: Case) -> Iterator[Finding]:
+    """The outputs beside those of the given reference."""
+    assert case.given_reference is not None
+    state.seed()
+    with torch.no_grad():
+        right = [t for t in tree.tensors(case.given_reference(*case.arguments.constant())) if tree.is_differentiable(t)]
+    for index, (got, expected) in enumerate(zip(case.values(case.arguments), right, strict=False)):
+        if got.shape != expected.shape or not compare.same(got, expected, case.facts["reference"].level):
+            yield Finding("wrong-forward-value", f"output {index} is not that of the reference",
+                          evidence=compare.worst(got, expected) if got.shape == expected.shape else {})  # fmt: skip
 
 
 def _declared(case: Case, truth: Reference, taken: list[Sample]) -> Iterator[Finding]:
