@@ -47,7 +47,7 @@ def custom_gradient(x):
     return 2 * x
 
 
-@custom_gradient.grad("x")
+@custom_gradient.grad("x", surrogate=True)  # it is meant to differ: checks do not compare it
 def _(g):
     return 3 * g
 

@@ -130,6 +130,14 @@ def gradients(op, low: float, high: float, scale: float = 2.0) -> dict[str, list
     return {"y": y.tolist(), "dx": x.grad.tolist(), "dlow": a.grad.item(), "dhigh": b.grad.item()}
 
 
+def layer_gradients() -> dict[str, list[float] | float]:
+    """The same through the layer, whose thresholds are its parameters."""
+    x, layer = torch.tensor([-2.0, 0.0, 2.0], requires_grad=True), LearnableClamp(-1.0, 1.0, scale=2.0)
+    y = layer(x)
+    y.sum().backward()
+    return {"y": y.tolist(), "dx": x.grad.tolist(), "dlow": layer.low.grad.item(), "dhigh": layer.high.grad.item()}
+
+
 def trained(op, steps: int = 100) -> tuple[float, float, float]:
     """Thresholds and loss after training from [-3, 3] to imitate a clamp to [-1, 1]."""
     x = torch.linspace(-4, 4, 81)
@@ -188,8 +196,8 @@ def main() -> None:
             found = gradients(op, low, high)
             print("    {:16}  y {}  dx {}  dlow {:.1f}  dhigh {:.1f}".format(name, *found.values()))
 
-    layer = LearnableClamp()
-    print(f"\nthe layer starts with {[p.item() for p in layer.parameters()]} and keeps all between as it is")
+    print("\nthe same from LearnableClamp(-1, 1, scale=2), a layer; by default it has thresholds of -150 and 150")
+    print("    {:16}  y {}  dx {}  dlow {:.1f}  dhigh {:.1f}".format("nn.Module", *layer_gradients().values()))
 
     print("\ntrained from [-3, 3] to imitate a clamp to [-1, 1]")
     print(f"    {'WRONG, as published':26}{published_error()}")

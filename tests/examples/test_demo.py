@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from pullback.cli import main
 from pullback.cli._demo import cases, training
@@ -30,13 +31,14 @@ def test_a_quick_demo_prints_its_tables_and_draws(
     monkeypatch.chdir(tmp_path)
     status, out, err = run(capsys, "--quick")
     assert (status, err) == (0, "")
+    path = f.cube.describe(torch.ones(3, requires_grad=True)).path
     for row in (
-        "custom_gradient [1, 2, 3] [2, 4, 6] [3, 3, 3] 0 0 B – generated",
-        "doubling [1, 2, 3] [2, 4, 6] [2, 2, 2] 0 0 B 0 B generated",
-        "square [1, 2, 3] [1, 4, 9] [2, 4, 6] 0 4 B 4 B generated",
-        "cube [1, 2, 3] [1, 8, 27] [3, 12, 27] 0 4 B 4 B generated",
-        "sum_of_squares [1, 2, 3] 14 [2, 4, 6] 0 4 B 4 B generated",
-        "learnable_clamp [-2, 0, 2] [-2, 0, 2] [0, 2, 0] 0 2 B 4 B generated\nlow -1 high 1 low 2 high 2",
+        f"custom_gradient [1, 2, 3] [2, 4, 6] [3, 3, 3] 0 0 B – {path}",
+        f"doubling [1, 2, 3] [2, 4, 6] [2, 2, 2] 0 0 B 0 B {path}",
+        f"square [1, 2, 3] [1, 4, 9] [2, 4, 6] 0 4 B 4 B {path}",
+        f"cube [1, 2, 3] [1, 8, 27] [3, 12, 27] 0 4 B 4 B {path}",
+        f"sum_of_squares [1, 2, 3] 14 [2, 4, 6] 0 4 B 4 B {path}",
+        f"learnable_clamp [-2, 0, 2] [-2, 0, 2] [0, 2, 0] 0 2 B 4 B {path}\nlow -1 high 1 low 2 high 2",
         "root_plus_reciprocal [4, 9, 16] [2.25, 3.11, 4.06] [0.188, 0.154, 0.121]",
     ):
         assert row in out

@@ -144,6 +144,8 @@ ONE: list[tuple[str, Value, Any]] = [
     ("learnable_clamp", lambda m: m.trained(m.WrongNameMended.apply)[2] > 5, True),
     ("learnable_clamp", lambda m: m.trained_across(m.WrongWhenCrossed.apply), 1.0),
     ("learnable_clamp", lambda m: [p.item() for p in m.LearnableClamp().parameters()], [-150.0, 150.0]),
+    ("learnable_clamp", lambda m: m.layer_gradients(),
+     {"y": [-2.0, 0.0, 2.0], "dx": [0.0, 2.0, 0.0], "dlow": 2.0, "dhigh": 2.0}),
     ("learnable_clamp", lambda m: list(m.LearnableClamp().state_dict()), ["low", "high"]),
     ("learnable_clamp", lambda m: m.LearnableClamp(scale=2.0)(torch.tensor([-200.0, 1.0, 200.0])).tolist(),
      [-300.0, 2.0, 300.0]),

@@ -56,7 +56,7 @@ def captures(functions: Iterable[Any]) -> list[Capture]:
         Capture(fn, path, value)
         for fn in reachable(functions)
         for path, value in _reads(fn)
-        if not isinstance(value, FIXED) and not python_functions(value)
+        if not _fixed(value) and not python_functions(value)
     ]
 
 
@@ -68,8 +68,19 @@ def reachable(functions: Iterable[Any]) -> list[types.FunctionType]:
         for fn in python_functions(todo.pop()):
             if id(fn) not in found:
                 found[id(fn)] = fn
-                todo.extend(value for _, value in _reads(fn) if not isinstance(value, FIXED))
+                todo.extend(value for _, value in _reads(fn) if not _fixed(value))
     return list(found.values())
+
+
+def _fixed(value: Any) -> bool:
+    """Whether a value is a module, a class, or a function of a library: nothing that changes or hides a tensor."""
+    return isinstance(value, FIXED) or (callable(value) and _from_library(value))
+
+
+def _from_library(thing: Any) -> bool:
+    return (getattr(thing, "__module__", None) or "").partition(".")[0] in LIBRARIES and not isinstance(
+        thing, torch.nn.Module
+    )
 
 
 def python_functions(thing: Any) -> list[types.FunctionType]:
@@ -78,9 +89,7 @@ def python_functions(thing: Any) -> list[types.FunctionType]:
     function = getattr(thing, "__pullback__", None)
     if function is not None:
         return [f for source in function.sources() for f in python_functions(source)]
-    if not isinstance(thing, types.FunctionType) or (thing.__module__ or "").partition(".")[0] in LIBRARIES:
-        return []
-    return [thing]
+    return [thing] if isinstance(thing, types.FunctionType) and not _from_library(thing) else []
 
 
 def reader(captured: list[Capture]) -> Callable[[], tuple[Any, ...]]:

@@ -30,8 +30,9 @@ def wanted(function: Function[..., Any]) -> bool:
 def compare(function: Function[..., Any], values: Sequence[Any]) -> None:
     """Raise if a rule gives another gradient than the derivative of the forward, at these values.
 
-    Deliberate differences pass: a declared one (``grad_like``), a surrogate (the forward's own derivative is zero
-    everywhere, or there is none), a gradient modifier (the forward is the identity).
+    Deliberate differences pass: a declared one (``grad_like``, ``surrogate=True``), those of a Function that has a
+    surrogate (for some argument the forward's own derivative is zero everywhere, or there is none, and the rule's is
+    not), a gradient modifier (the forward is the identity).
 
     Raises:
         GradientMismatchError: If a rule differs from the derivative.
@@ -52,13 +53,20 @@ def compare(function: Function[..., Any], values: Sequence[Any]) -> None:
         derived = _derived(call, inputs, chosen, cotangents)
     if derived is None or any(o.shape == t.shape and torch.equal(o, t) for o in outputs for t in inputs):
         return
+    if any(not _moves(d) and _moves(rules[i]) for i, d in zip(chosen, derived, strict=True)):
+        return
     for i, expected in zip(chosen, derived, strict=True):
         _compare_one(function, call.args.owners[i], rules[i], expected)
 
 
 def _comparable(function: Function[..., Any], tensor: torch.Tensor, arg: str) -> bool:
     rule: Rule | None = function.declared(arg)
-    return rule is not None and not isinstance(rule, Derived) and differentiable(tensor)
+    declared = rule is None or rule.surrogate or isinstance(rule, Derived)
+    return not declared and differentiable(tensor)
+
+
+def _moves(gradient: torch.Tensor | None) -> bool:
+    return gradient is not None and bool(gradient.any())
 
 
 def _cotangents(outputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -82,7 +90,7 @@ def _derived(call: Call, inputs: list[torch.Tensor], chosen: list[int], cotangen
 def _compare_one(
     function: Function[..., Any], arg: str, got: torch.Tensor | None, expected: torch.Tensor | None
 ) -> None:
-    if expected is None or not bool(expected.any()):
+    if expected is None or not _moves(expected):
         return
     got = torch.zeros_like(expected) if got is None else got
     rtol, atol = gradient_tolerance(expected.dtype)
@@ -97,5 +105,5 @@ def _compare_one(
         rule.who(function.name, [arg]),
         f"must be the derivative of the forward, {expected.flatten()[worst]:.6g} at element {worst} on the first call",
         f"{got.flatten()[worst]:.6g} for {_describe.tensor(got)}, off by {error:.3g} at most",
-        f'correct the rule; if it is meant to differ, declare it with {function.name}.grad_like("{arg}", …)',
+        f'correct the rule; if it is meant to differ, say @{function.name}.grad("{arg}", surrogate=True)',
     )

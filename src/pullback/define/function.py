@@ -79,7 +79,9 @@ class Function(Generic[P, R]):
 
     # ---- what a user declares
 
-    def grad(self, *args: str, of: str | None = None, constant: bool = False) -> Callable[[F], F]:
+    def grad(
+        self, *args: str, of: str | None = None, constant: bool = False, surrogate: bool = False
+    ) -> Callable[[F], F]:
         """A decorator that makes a function the rule for ``args``.
 
         The rule receives the cotangent first; its other parameters name what it needs: arguments of the forward,
@@ -90,6 +92,7 @@ class Function(Generic[P, R]):
             *args: The arguments whose gradients the rule returns; several gradients are returned as a tuple.
             of: The kept value whose derivative this is, for second derivatives; the output if not given.
             constant: Allow a rule that never reads its cotangent.
+            surrogate: The gradient is meant to differ from the derivative: checks do not compare them.
 
         Returns:
             A decorator that returns the rule unchanged.
@@ -113,7 +116,7 @@ class Function(Generic[P, R]):
         checks.names(self, "grad", args)
 
         def attach(rule: F) -> F:
-            self.attach(read_rule(self.name, rule, args, of=of), constant)
+            self.attach(read_rule(self.name, rule, args, of=of, surrogate=surrogate), constant)
             return rule
 
         return attach

@@ -26,6 +26,7 @@ class Rule:
         where: ``file:line`` of the author's function.
         of: The kept value whose derivative it is; ``None`` for the output.
         kind: ``"grad"`` or ``"jvp"``.
+        surrogate: Whether its gradient is meant to differ from the derivative.
         opaque: Whether its results can never be differentiated again.
     """
 
@@ -35,6 +36,7 @@ class Rule:
     where: str
     of: str | None = None
     kind: str = "grad"
+    surrogate: bool = False
     opaque: bool = False
 
     def bind(self, needed: Sequence[str]) -> tuple[Callable[..., Any], tuple[str, ...]]:
