@@ -77,9 +77,9 @@ SHAPES: list[dict[str, tuple[int, ...]]] = [
     {"main": (2, 8), "last": (8,), "scalar": ()},
     {"main": (4, 3), "last": (3,), "scalar": (1,)},
     {"main": (5, 2), "last": (2,), "scalar": ()},
-    {"main": (), "last": (), "scalar": ()},
     {"main": (2, 2, 4, 4, 4), "last": (2,), "scalar": ()},
 ]
+NUMBERS = {"main": (), "last": (), "scalar": ()}  # tried last: single numbers show little
 MATRICES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [  # x, w for pairs of unequal tensors
     ((3, 4), (4, 5)), ((3, 4), (5, 4)), ((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 6, 6), (4, 3, 3, 3)),
     ((2, 3, 8), (4, 3, 3)), ((3, 4), (3, 1)), ((2, 3, 4), (1, 3, 1)), ((2, 3, 4, 4), (1, 3, 1, 1)), ((4,), (3, 4)),
@@ -166,7 +166,9 @@ def search(target: Target) -> tuple[list[tuple[Any, ...]], str]:
 
 def _telling(values: Sequence[Any], first: Sequence[Any]) -> bool:
     """Whether arguments can show as much as the first ones: as many numbers along as many dimensions."""
-    shapes = [[tuple(d > 1 for d in t.shape) for t in tree.tensors(tuple(v))] for v in (values, first)]
+    shapes = [
+        [(t.is_floating_point(), *[d > 1 for d in t.shape]) for t in tree.tensors(tuple(v))] for v in (values, first)
+    ]
     rows = [[t.shape[0] for t in tree.tensors(tuple(v)) if t.ndim] for v in (values, first)]
     return shapes[0] == shapes[1] and min(rows[0], default=9) >= min(3, *rows[1], 3)
 
@@ -197,6 +199,7 @@ def candidates(target: Target) -> Iterator[tuple[Any, ...]]:
     changes = [(i, option) for i, options in enumerate(kinds) for option in options[1:]]
     for i, option in changes:
         yield from _shaped(target, [*first[:i], option, *first[i + 1 :]])
+    yield tuple(build(kind, NUMBERS, seed) for seed, kind in enumerate(first))
     for (i, a), (j, b) in itertools.combinations(changes, 2):
         if i != j:
             changed = list(first)

@@ -119,8 +119,14 @@ def _finding(case: Case, extreme: Extreme, arguments: Arguments, name: str, grad
     return Finding(
         fault, f"the gradient of {name!r} is {'NaN' if is_nan else 'infinite'} where forward is finite "
         f"({extreme.label})", cause=cause, fix=fix, argument=name, evidence={"at": extreme.label},
-        level=None if abs(extreme.value) < FAR or _pointwise(case, extreme.leaf) else "warning",
+        level=_level(case, extreme),
     )  # fmt: skip
+
+
+def _level(case: Case, extreme: Extreme) -> str | None:
+    """An error, unless the value may be one that the function was not made for."""
+    near = abs(extreme.value) < FAR and case.facts.get("asked", True)
+    return None if near or _pointwise(case, extreme.leaf) else "warning"
 
 
 def _pointwise(case: Case, leaf: int) -> bool:
