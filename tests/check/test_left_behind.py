@@ -34,6 +34,11 @@ class Spoils(mutants.Product):
         raise KeyError("on purpose")
 
 
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # other tests run beside this one
+
+
 def state() -> dict[str, object]:
     classes = [mutants.Product, Raises, Spoils, torch.autograd.Function, torch.nn.Module]
     return {
@@ -47,7 +52,7 @@ def state() -> dict[str, object]:
         "threads": threading.active_count(),
         "classes": [dict(vars(cls)) for cls in classes],
         "hooks": len(torch.nn.modules.module._global_forward_pre_hooks),
-        "files": sorted(f for f in os.listdir(tempfile.gettempdir()) if f.startswith("pullback-")),
+        "files": sorted(os.listdir(tempfile.gettempdir())),
         "filters": list(warnings.filters),
         "path": list(sys.path),
         "gc": gc.isenabled(),

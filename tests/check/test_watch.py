@@ -8,6 +8,8 @@ import pytest
 from pullback.check import watch
 from pullback.cli import run
 
+pytest_plugins = "pytester"
+
 SCRIPT = """
 import sys, torch
 
