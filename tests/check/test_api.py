@@ -54,7 +54,7 @@ def test_apply_stands_for_its_class() -> None:
 def test_the_wrong_entry_is_named_with_got_and_expected() -> None:
     finding = pb.check(mutants.WrongFormula, *mutants.pair()).findings[0]
     assert finding.argument == "x"
-    assert finding.evidence["got"] == pytest.approx(finding.evidence["expected"] * 1.000001, abs=1e-5)
+    assert round(finding.evidence["got"] / finding.evidence["expected"], 5) == 1.0
 
 
 def test_assert_correct_raises_with_the_report() -> None:
@@ -64,7 +64,7 @@ def test_assert_correct_raises_with_the_report() -> None:
 
 
 def test_gradcheck_is_a_drop_in() -> None:
-    assert pb.gradcheck(mutants.Product.apply, mutants.pair(), eps=1e-6, atol=1e-5)
+    assert pb.gradcheck(mutants.Product.apply, mutants.pair(), fast_mode=True)
     assert not pb.gradcheck(mutants.WrongFormula.apply, mutants.pair(), raise_exception=False)
 
 

@@ -79,7 +79,7 @@ SHAPES: list[dict[str, tuple[int, ...]]] = [
     {"main": (5, 2), "last": (2,), "scalar": ()},
     {"main": (2, 2, 4, 4, 4), "last": (2,), "scalar": ()},
 ]
-NUMBERS = {"main": (), "last": (), "scalar": ()}  # tried last: single numbers show little
+NUMBERS: dict[str, tuple[int, ...]] = {"main": (), "last": (), "scalar": ()}  # tried last: single numbers show little
 MATRICES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [  # x, w for pairs of unequal tensors
     ((3, 4), (4, 5)), ((3, 4), (5, 4)), ((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 6, 6), (4, 3, 3, 3)),
     ((2, 3, 8), (4, 3, 3)), ((3, 4), (3, 1)), ((2, 3, 4), (1, 3, 1)), ((2, 3, 4, 4), (1, 3, 1, 1)), ((4,), (3, 4)),

@@ -18,7 +18,7 @@ class Origin(TorchDispatchMode):
     """Follows infinities and masks; ``cause`` is the fault's name for the first NaN made from numbers."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.tags: dict[int, str] = {}
         self.alive: list[torch.Tensor] = []
         self.cause: str | None = None

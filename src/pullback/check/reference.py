@@ -62,7 +62,7 @@ def _dtypes(case: Case) -> set[torch.dtype]:
             return result
 
     try:
-        with Watch():
+        with Watch():  # type: ignore[no-untyped-call]
             values = case.values(case.arguments)
     except Exception:
         return {torch.float64}

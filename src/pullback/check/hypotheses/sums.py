@@ -104,7 +104,7 @@ def _diagonal(t: Trouble, sample: Sample) -> torch.Tensor:
 
 
 def _has_duplicates(index: torch.Tensor) -> bool:
-    return index.numel() > torch.unique(index).numel()
+    return bool(index.numel() > torch.unique(index).numel())
 
 
 def _uniquely(arguments: Arguments, positions: list[int]) -> Arguments:

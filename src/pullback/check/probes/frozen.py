@@ -67,7 +67,7 @@ def _unasked(case: Case, alone: Arguments, raw: list[tuple[Any, ...]], full: int
 
 class _Count(TorchDispatchMode):
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.calls = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
