@@ -155,13 +155,19 @@ def search(target: Target) -> tuple[list[tuple[Any, ...]], str]:
         works, message = trial(target, values)
         reason = message or reason
         if works == "sure":
-            return [values], ""
+            short = values[: _required(target)]  # defaults that are not passed need no gradient
+            return [short if len(short) < len(values) and trial(target, short)[0] == "all" else values], ""
         if works == "all" and (key := _describe.value(values)) not in seen and (not good or _telling(values, good[0])):
             seen.add(key)
             good.append(values)
         elif works == "forward" and not partly:
             partly.append(values)
     return good or partly, reason
+
+
+def _required(target: Target) -> int:
+    """How many arguments have no default."""
+    return sum(p.default is p.empty for p in _parameters(target))
 
 
 def _telling(values: Sequence[Any], first: Sequence[Any]) -> bool:

@@ -36,7 +36,7 @@ BACKWARD = [
      "put the recomputation under `with torch.enable_grad():`; backward runs with recording off"),
     (r"backward through the graph a second time", "inner-graph-freed",
      "rebuild the inner graph in backward from saved inputs"),
-    (r"takes \d+ positional arguments? but \d+ (were|was) given|missing \d+ required positional",
+    (r"(backward|vjp)\(\) (takes|missing) ",
      "wrong-backward-arity", "backward takes {ctx} and one incoming gradient per output"),
     (r"modified by an inplace operation", "saved-before-inplace", "save a tensor after its last change, or a copy"),
     (r"(not enough|too many) values to unpack", "saved-count-mismatch", "unpack as many tensors as forward saves"),
