@@ -25,6 +25,14 @@ SECONDS = 6.0  # for the whole search
 PARAMETER = re.compile(
     r"^(weights?|w\d?|bias(es)?|b|gain|gamma|slope|scale|thr\w*|threshold|offset|temperature|kernel|step(_?size)?)$"
 )
+
+
+def blend(*things: Any) -> torch.Tensor:
+    """A smooth function of any number of tensors, for parameters that are functions."""
+    given = [torch.tanh(t) for t in tree.tensors(things) if tree.is_differentiable(t)]
+    return torch.as_tensor(sum(given))
+
+
 NAMES: list[tuple[str, Sequence[Any]]] = [  # a parameter's name and what it may be, likeliest first
     (r"^(eps|epsilon)\w*$", (1e-5,)),
     (r"^(dim|axis)$", (-1, 0, 1)),
@@ -58,8 +66,8 @@ NAMES: list[tuple[str, Sequence[Any]]] = [  # a parameter's name and what it may
     (r"^(dtype|out_dtype)$", (torch.float32, None)),
     (r"^(device)$", ("cpu", None)),
     ((r"^(fn|func|function|f|act\w*|callable|run_function|forward_fn|op|nonlin\w*|g_?fn|closure|loss_fn|criterion|"
-     r"surrogate\w*|spike_\w+|\w*_(fn|func|function))$"), (torch.tanh, "module", "tensor")),
-    (r"^(module|model|layer|net\w*|block|cell)$", ("module", torch.tanh)),
+     r"surrogate\w*|spike_\w+|\w*_(fn|func|function))$"), (blend, "module", "tensor")),
+    (r"^(module|model|layer|net\w*|block|cell)$", ("module", blend)),
     (r"^(group|process_group|generator|rng|stream|handle|hook|name|state|comm|cfg|config|args|ctx_?\w*|options?)$",
      (None, "tensor", 1)),
     (r"^(positive|prob\w*|variance|var|std|det|r|radius|distance|dist)$", ("positive", "tensor", 0.5)),
@@ -198,9 +206,12 @@ def trial(target: Target, values: tuple[Any, ...]) -> tuple[str, str]:
 
 def candidates(target: Target) -> Iterator[tuple[Any, ...]]:
     """Sets of arguments, likeliest first: every shape with the likeliest kinds, then one kind changed, then two."""
-    kinds = [_kinds(target, p) for p in _parameters(target)]
+    parameters = _parameters(target)
+    kinds = [_kinds(target, p) for p in parameters]
     first = [options[0] for options in kinds]
     yield from _shaped(target, first)
+    pairs = list(zip(parameters, first, strict=True))
+    yield from _shaped(target, ["last" if k == "tensor" and is_parameter(p.name) else k for p, k in pairs])
     yield from _matrices(target, first)
     changes = [(i, option) for i, options in enumerate(kinds) for option in options[1:]]
     for i, option in changes:
@@ -282,7 +293,7 @@ def _unique(options: list[Any]) -> list[Any]:
 def _annotated(note: str) -> list[Any]:
     table: list[tuple[str, list[Any]]] = [
              ("Tensor", ["tensor"]), ("bool", [True, False]), ("int", [2, 1]), ("float", [0.7]),
-             ("str", ["mean", "sum"]), ("Callable", [torch.tanh]), ("Module", ["module"]),
+             ("str", ["mean", "sum"]), ("Callable", [blend]), ("Module", ["module"]),
              ("Size", ["shape"])]  # fmt: skip
     if "List" in note or "list[" in note or "Sequence" in note:
         return ["list"] if "Tensor" in note else [[1, 1], [2, 2]]
@@ -341,8 +352,22 @@ def returned(target: Target) -> list[bool]:
 
 
 def _shaped(target: Target, kinds: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    for shapes in SHAPES if any(map(_is_tensor_kind, kinds)) else SHAPES[:1]:
+    rank = _rank(_source(target))
+    fitting = sorted(SHAPES, key=lambda shapes: rank > 0 and len(shapes["main"]) != rank)
+    for shapes in fitting if any(map(_is_tensor_kind, kinds)) else SHAPES[:1]:
         yield tuple(build(kind, shapes, seed) for seed, kind in enumerate(kinds))
+
+
+RANKS: list[tuple[str, int]] = [  # what in a source gives away the number of dimensions
+    (r"view\(1, ?-1, ?1, ?1\)|\(0, ?2, ?3\)|(conv|pool)\w*2d|[bn], ?c, ?h, ?w\b|dim=3\b|size\(3\)|shape\[3\]", 4),
+    (r"\w+, ?\w+, ?\w+, ?\w+ = \w+\.(shape|size\(\))", 4),
+    (r"view\(1, ?-1, ?1\)|\bbmm\(|\(0, ?2\)|(conv|pool)\w*1d|size\(2\)|shape\[2\]", 3),
+    (r"\w+, ?\w+, ?\w+ = \w+\.(shape|size\(\))", 3),
+]
+
+
+def _rank(text: str) -> int:
+    return next((rank for pattern, rank in RANKS if re.search(pattern, text, re.IGNORECASE)), 0)
 
 
 def _matrices(target: Target, kinds: Sequence[Any]) -> Iterator[tuple[Any, ...]]:

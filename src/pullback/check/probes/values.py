@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -124,6 +124,8 @@ def _leaf(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> Itera
         yield from _surrogate(case, truth, taken, wrong, leaf)
     elif intent.is_identity(taken, leaf):
         yield from _modifier(case, truth, taken, wrong, leaf)
+    elif _is_gated(case, truth, taken, leaf):
+        yield _note(case, "gradient-modifier", name, "it is right for incoming gradients of one sign, or small ones")
     elif _is_intended_elsewhere(case, truth, taken, leaf):
         yield _note(case, "surrogate-gradient", name, "differs from the derivative where forward is flat")
     else:
@@ -149,6 +151,27 @@ def _modifier(case: Case, truth: Reference, taken: list[Sample], wrong: list[Sam
         yield _finding(case, trouble, ignored)
         return
     yield _note(case, "gradient-modifier", trouble.name, "forward is the identity, backward is not")
+
+
+def _is_gated(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> bool:
+    """Whether backward gates or clips the incoming gradient itself, and is right otherwise: no accident does that."""
+    inside = [s for s in taken if s.point.inside]
+    return any(_right_for(case, truth, inside, leaf, change) for change in (torch.abs, lambda g: 1e-3 * g))
+
+
+def _right_for(
+    case: Case, truth: Reference, taken: list[Sample], leaf: int, change: Callable[[torch.Tensor], torch.Tensor]
+) -> bool:
+    for sample in taken:
+        incoming = [None if g is None or g.is_complex() else change(g) for g in sample.incoming]
+        outcome = case.run(sample.arguments, incoming)
+        try:
+            expected = truth.gradients(sample.arguments, filled(sample, incoming))[leaf]
+        except Exception:
+            return False
+        if not outcome.ok or not compare.same(outcome.grads[leaf], expected, truth.level):
+            return False
+    return bool(taken)
 
 
 def _is_intended_elsewhere(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> bool:
