@@ -162,8 +162,11 @@ def _is_gated(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> b
 def _right_for(
     case: Case, truth: Reference, taken: list[Sample], leaf: int, change: Callable[[torch.Tensor], torch.Tensor]
 ) -> bool:
+    said = False
     for sample in taken:
-        incoming = [None if g is None or g.is_complex() else change(g) for g in sample.incoming]
+        if any(g is not None and g.is_complex() for g in sample.incoming):
+            return False
+        incoming = [None if g is None else change(g) for g in sample.incoming]
         outcome = case.run(sample.arguments, incoming)
         try:
             expected = truth.gradients(sample.arguments, filled(sample, incoming))[leaf]
@@ -171,7 +174,8 @@ def _right_for(
             return False
         if not outcome.ok or not compare.same(outcome.grads[leaf], expected, truth.level):
             return False
-    return bool(taken)
+        said = said or not compare.is_zero(expected)
+    return said
 
 
 def _is_intended_elsewhere(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> bool:
