@@ -115,7 +115,7 @@ def lower_levels() -> Iterator[Callable[[Any], Any]]:
     Gives a function that takes this level's tangent from a tensor; without it, jvp of jvp is silently zero.
     """
     with forward_ad._set_fwd_grad_enabled(True):
-        yield lambda t: t if t is None else torch._VF._unpack_dual(t, level=0)[0]  # type: ignore[attr-defined]
+        yield lambda t: t if t is None else torch._VF._unpack_dual(t, level=0)[0]
 
 
 def bare_apply(cls: type[AutogradFunction]) -> Callable[..., Any]:

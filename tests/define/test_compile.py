@@ -15,7 +15,6 @@ from pullback.errors import PullbackError
 
 OPEN = {
     "a named tuple of outputs": "Dynamo does not put named tuples together again",
-    "containers in and out": "Dynamo takes no None among the arguments of a traced callable",
 }
 
 

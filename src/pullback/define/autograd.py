@@ -52,7 +52,7 @@ def general(function: Function[..., Any]) -> type[AutogradFunction]:
     """The general autograd.Function under the name of ``function``: graphs and profiles show ``<name>Backward``."""
     if function.general is None:
         function.general = type(function.name, (General,), {})
-    return function.general
+    return function.general  # type: ignore[no-any-return]
 
 
 class General(AutogradFunction):

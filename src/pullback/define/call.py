@@ -17,7 +17,7 @@ from pullback import _describe
 from pullback._tolerances import gradient_tolerance
 from pullback._torch import VmapInfo, in_transform, tracing_graph
 from pullback.define import running
-from pullback.define.derivative import differentiable, vjp
+from pullback.define.derivative import vjp
 from pullback.define.fit import Like, fit, like
 from pullback.define.function import Function
 from pullback.define.keep import Kept, run_forward
@@ -51,7 +51,7 @@ class Call:
     aliases: list[int | None]  # for each kept tensor: which argument's or output's tensor it is, if any
     kept_owners: list[str]  # the names of the kept tensors that are neither
     transformed = False  # called under torch.func, whose innermost level forward no longer sees
-    kept_smooth: list[bool]  # which of these can carry a gradient
+    kept_dtypes: list[torch.dtype]  # of these
 
     def __init__(self, function: Function[..., Any], values: Iterable[Any]) -> None:
         self.function = function
@@ -81,7 +81,7 @@ class Call:
 
     def learn(self, other: Call) -> None:
         """Take over what a run of ``other``, the same call, has shown about its results."""
-        for name in ("out", "kept", "aliases", "kept_owners", "kept_smooth"):
+        for name in ("out", "kept", "aliases", "kept_owners", "kept_dtypes"):
             setattr(self, name, getattr(other, name))
 
     # ---- forward
@@ -94,7 +94,7 @@ class Call:
         self.kept, kept = split(tuple(named), named.values())
         self._find_aliases(kept, (*tensors, *outputs))
         kept = _fresh([t for t, alias in zip(kept, self.aliases, strict=True) if alias is None], ())
-        self.kept_smooth = [differentiable(t) for t in kept]
+        self.kept_dtypes = [t.dtype for t in kept]
         if not outputs:
             raise ForwardResultError(
                 f"{self.function.name} ({self.function.where})",

@@ -72,15 +72,20 @@ def reachable(functions: Iterable[Any]) -> list[types.FunctionType]:
     return list(found.values())
 
 
+def refers_to(fn: Any, thing: Any) -> bool:
+    """Whether ``fn``, or a function that it may call, reads ``thing`` from outside."""
+    return any(value is thing for reached in reachable([fn]) for _, value in _reads(reached))
+
+
 def _fixed(value: Any) -> bool:
     """Whether a value is a module, a class, or a function of a library: nothing that changes or hides a tensor."""
     return isinstance(value, FIXED) or (callable(value) and _from_library(value))
 
 
 def _from_library(thing: Any) -> bool:
-    return (getattr(thing, "__module__", None) or "").partition(".")[0] in LIBRARIES and not isinstance(
-        thing, torch.nn.Module
-    )
+    module = getattr(thing, "__module__", None) or ""
+    known = module.partition(".")[0] in LIBRARIES or module.startswith("pullback.define.")  # keep, above all
+    return known and not isinstance(thing, torch.nn.Module)
 
 
 def python_functions(thing: Any) -> list[types.FunctionType]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from pullback import _describe
-from pullback.define.captures import reachable
+from pullback.define.captures import reachable, refers_to
 from pullback.define.keep import keep
 from pullback.define.rule import Rule, defaulted, never_reads
 from pullback.errors import DefinitionError
@@ -162,4 +162,4 @@ def _may_keep(function: Function[..., Any]) -> bool:
     if function.kept is not None:
         return False
     reached = reachable([function.fn])
-    return keep in reached or not reached or any("keep" in f.__code__.co_names for f in reached)
+    return not reached or refers_to(function.fn, keep) or any("keep" in f.__code__.co_names for f in reached)

@@ -14,24 +14,48 @@ from pullback.define.stacks import general
 from pullback.errors import StackError
 
 
+NOTHING = "<pullback: None>"
+
+
 def graph(token: str, reads: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
     """The result of a call, traced into the graph; ``reads`` are what its code reads from outside, to be guarded.
 
     Replaced by its registered form as soon as Dynamo is loaded: Dynamo finds it here when it traces a Function.
     """
-    return general(FUNCTIONS[token], values)
+    return general(FUNCTIONS[token], _shown(values))
 
 
 def exported(token: str, reads: tuple[Any, ...], *values: Any) -> Any:
     """The same for strict export, which cannot hold containers."""
-    return general(FUNCTIONS[token], values)
+    return general(FUNCTIONS[token], _shown(values))
 
 
 def call(token: str, outside: Outside, values: tuple[Any, ...]) -> Any:
     """What a Function does while Dynamo traces it."""
     if torch.compiler.is_exporting():
-        return exported(token, read(outside), *values)
-    return graph(token, read(outside), values)
+        return exported(token, read(outside), *_hidden(values))
+    return graph(token, read(outside), _hidden(values))
+
+
+def _hidden(value: Any) -> Any:
+    """The same value with a word in the place of each ``None``, which a node of Dynamo's graph cannot take."""
+    return _replaced(value, None, NOTHING)
+
+
+def _shown(value: Any) -> Any:
+    return _replaced(value, NOTHING, None)
+
+
+def _replaced(value: Any, old: Any, new: Any) -> Any:
+    if type(value) is tuple:
+        return tuple([_replaced(v, old, new) for v in value])
+    if type(value) is list:
+        return [_replaced(v, old, new) for v in value]
+    if type(value) is dict:
+        return {k: _replaced(v, old, new) for k, v in value.items()}
+    if old is None:
+        return new if value is None else value
+    return new if isinstance(value, str) and value == old else value
 
 
 def _register() -> None:

@@ -45,6 +45,7 @@ class Shape:
     kept: tuple[str, ...]
     opaque: bool  # whether an argument is of a type that may hide a tensor
     hidden: tuple[str, ...]  # those of the kept that are outputs, too: a second derivative goes through them
+    constant: dict[str, torch.dtype]  # those that cannot carry a gradient (masks, indices), with their dtypes
     objects: tuple[str, ...]  # those of the kept that are no tensors
 
     @property
@@ -121,15 +122,21 @@ def shape_of(call: Call) -> Shape | None:
     if any(alias is not None for alias in call.aliases):
         return None  # what is kept is an argument or an output
     tensors = tuple(n for n in call.args.names if call.args.is_tensor(n))
+    kinds = list(zip(call.kept_owners, call.kept_dtypes, strict=True))
     return Shape(
         tensors=tensors,
         plain=tuple(n for n in call.args.names if n not in tensors),
         opaque=any(not is_plain(x) for n in call.args.names for x in call.args.rest(n)),
         out=call.out,
         kept=call.kept.names,
-        hidden=tuple(n for n, smooth in zip(call.kept_owners, call.kept_smooth, strict=True) if smooth),
+        hidden=tuple(n for n, dtype in kinds if _smooth(dtype)),
+        constant={n: dtype for n, dtype in kinds if not _smooth(dtype)},
         objects=tuple(n for n in call.kept.names if n not in call.kept.owners),
     )
+
+
+def _smooth(dtype: torch.dtype) -> bool:
+    return dtype.is_floating_point or dtype.is_complex
 
 
 def _way_in(function: Function[..., Any], shape: Shape) -> Entry:

@@ -51,6 +51,12 @@ def keep(out: T, /, **named: Any) -> T:
         >>> relu(torch.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
+    if not named or "out" in named or not sys._getframe(1).f_back.f_globals.get(MARK):  # type: ignore[union-attr]
+        _check(named)
+    return Kept(out, named)  # type: ignore[return-value]
+
+
+def _check(named: dict[str, Any]) -> None:
     if not named:
         raise UsageError("pullback.keep", "needs at least one residual by name", "none", "pb.keep(out, mask=mask)")
     if "out" in named:
@@ -62,7 +68,6 @@ def keep(out: T, /, **named: Any) -> T:
             f"a call from {_caller()}",
             "decorate the function that returns it with @pb.function",
         )
-    return Kept(out, named)  # type: ignore[return-value]
 
 
 def run_forward(fn: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -76,7 +81,7 @@ def without_kept(result: Any) -> Any:
 
 
 def _inside_a_forward() -> bool:
-    frame = sys._getframe(2)
+    frame = sys._getframe(3)
     while frame is not None:
         if frame.f_globals.get(MARK):
             return True
@@ -85,5 +90,5 @@ def _inside_a_forward() -> bool:
 
 
 def _caller() -> str:
-    frame = sys._getframe(2)
+    frame = sys._getframe(3)
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"

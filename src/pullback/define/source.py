@@ -90,7 +90,7 @@ def autograd_class(
         "forward": function.fn, "Tensor": torch.Tensor, "Kept": Kept, "function": function, "fit": fit, "Like": Like,
         "zero": zero, "grad_enabled": grad_enabled, "captured": captured, "changed_input": changed_input,
         "changed": running.changed, "count": running.count, "noted": running.noted, "enable_grad": torch.enable_grad,
-        **helpers, **writer.rules,
+        **helpers, **writer.rules, **{f"dtype_{n}": dtype for n, dtype in shape.constant.items()},
     }  # fmt: skip
     p = writer.p
     space = compiled(function, p, (*writer.forward(), *writer.backward()), names)
@@ -226,7 +226,7 @@ class _Writer:
         misfits = [f"{n}.__class__ is not {p}Tensor" for n in (*self.outs, *tensors)]
         misfits += [f"{p}isinstance({n}, {p}Tensor)" for n in shape.objects]
         misfits += [f"not {n}.is_floating_point() and not {n}.is_complex()" for n in shape.hidden]
-        misfits += [f"{n}.is_floating_point() or {n}.is_complex()" for n in tensors if n not in shape.hidden]
+        misfits += [f"{n}.dtype is not {p}dtype_{n}" for n in shape.constant]
         for i, hidden in enumerate(shape.hidden):
             misfits += [f"{hidden} is {n}" for n in (*shape.tensors, *self.outs, *shape.hidden[:i])]
         return misfits
