@@ -56,7 +56,12 @@ def check(
     (False, 'missing-grad-output')
     """
     if not callable(fn):
-        raise UsageError("pullback.check", "the first argument must be callable", type(fn).__name__)
+        raise UsageError(
+            "pullback.check",
+            "the first argument must be callable",
+            type(fn).__name__,
+            "give the class, its apply, a Function, an operator, a module or any function",
+        )
     subject = target(fn, call)
     values = tuple(_placed(value, device, dtype) for value in inputs)
     if not values:
@@ -81,6 +86,9 @@ def assert_correct(fn: Callable[..., Any], *inputs: Any, **options: Any) -> Repo
 
     Raises:
         GradientMismatchError: If there is a finding at error level, or the function could not be checked.
+
+    >>> assert_correct(torch.tanh, torch.randn(3, requires_grad=True)).ok
+    True
     """
     report = check(fn, *inputs, **options)
     if not report.ok:
@@ -102,6 +110,9 @@ def gradcheck(fn: Callable[..., Any], inputs: Any, *, raise_exception: bool = Tr
 
     Raises:
         GradientMismatchError: If the gradient is wrong and ``raise_exception`` holds.
+
+    >>> gradcheck(torch.tanh, torch.randn(3, requires_grad=True))
+    True
     """
     arguments = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
     if raise_exception:

@@ -97,9 +97,7 @@ def _copy(leaf: Any) -> Any:
 def arguments(target: Target, values: Sequence[Any]) -> Arguments:
     """The arguments of a call; gradients are taken where asked for, or everywhere possible if nowhere asked for."""
     flat = tree.leaves(tuple(values))
-    names = [
-        name for position, value in enumerate(values) for name in tree.paths(value, target.parameter(position))
-    ]
+    names = [name for position, value in enumerate(values) for name in tree.paths(value, target.parameter(position))]
     asked = [i for i, leaf in enumerate(flat) if tree.is_differentiable(leaf) and leaf.requires_grad]
     diff = asked or [i for i, leaf in enumerate(flat) if tree.is_differentiable(leaf)]
     clean = tree.transform(lambda t: t.detach() if isinstance(t, torch.Tensor) else t, tuple(values))

@@ -19,7 +19,7 @@ from pullback.check.report import Finding, TargetReport
 from pullback.check.target import Target, own_backward
 
 STAGES = ("nothing", "forward", "gradient")
-FIRST = ("contract", "fill", "rng", "mutation", "values", "layout")  # their findings explain others'
+FIRST = ("contract", "fill", "rng", "mutation", "values", "dtypes", "layout")  # their findings explain others'
 WRONG = (
     "wrong-derivative", "swapped-gradients", "missing-transpose", "complex-conj", "adjoint-vs-inverse",
     "statistic-treated-constant", "mask-not-applied", "wrong-reduction-axis", "grad-output-scalarised",
@@ -35,13 +35,15 @@ IMPLIES = {  # a fault and what follows from it, not worth a finding of its own
     "rng-not-saved": ("wrong-derivative", "global-state", "saved-tensor-mutated", "noncontig-raw-memory",
                       "nonlinear-backward", "mask-not-applied", "double-backward-intermediate"),
     **dict.fromkeys(WRONG, SECOND),
+    "saved-before-inplace": ("wrong-derivative", *SECOND),
     "inplace-unmarked": ("ctx-tensor-stale", "returns-input-view"),
-    "custom-op-mutates": ("wrong-derivative", "inplace-unmarked", "global-state", "saved-tensor-mutated", *SECOND, "jvp-wrong",
-                          "stack-drops-rule"),
+    "custom-op-mutates": ("wrong-derivative", "inplace-unmarked", "global-state", "saved-tensor-mutated", *SECOND,
+                          "jvp-wrong", "stack-drops-rule"),
     "grad-output-mutated": ("saved-tensor-mutated", "noncontig-view", "noncontig-raw-memory"),
     "missing-grad-output": ("nonlinear-backward", *SECOND, "jvp-wrong"),
     "saved-tensor-mutated": SECOND,
     "list-input-untracked": ("nondiff-mark-wrong", "param-grad-none"),
+    "precision-downcast": ("nonlinear-backward", "noncontig-raw-memory", "jvp-wrong"),
     "ctx-output-leak": ("ctx-tensor-bypass-hooks",),
     "legacy-nonstatic": ("no-setup-context", "returns-input-view"),
 }  # fmt: skip

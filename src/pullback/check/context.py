@@ -12,6 +12,7 @@ class Record:
 
     def __init__(self) -> None:
         self.saved: tuple[Any, ...] = ()
+        self.versions: list[int] = []
         self.dirty: tuple[Any, ...] = ()
         self.non_differentiable: tuple[Any, ...] = ()
         self.materialize = True
@@ -24,6 +25,9 @@ class Context:
         needs: What ``ctx.needs_input_grad`` says.
     """
 
+    _record: Record
+    needs_input_grad: tuple[bool, ...]
+
     def __init__(self, needs: tuple[bool, ...]) -> None:
         self.__dict__["_record"] = Record()
         self.__dict__["needs_input_grad"] = needs
@@ -31,6 +35,7 @@ class Context:
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep what ``saved_tensors`` gives back."""
         self._record.saved = tensors
+        self._record.versions = [t._version for t in tensors if isinstance(t, torch.Tensor)]
 
     def save_for_forward(self, *tensors: Any) -> None:
         """Accepted; forward mode is not replayed."""

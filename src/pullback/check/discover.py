@@ -88,9 +88,9 @@ def candidates(module: ast.Module) -> Iterator[Found]:
         if node.name in functional or _methods(node) >= {"forward", "backward"}:
             inside = id(node) not in top
             yield Found(node.name, node.lineno, node.end_lineno or node.lineno, inside, _around(module, node))
-    for node in module.body:
-        if isinstance(node, ast.FunctionDef) and any(map(_makes_target, node.decorator_list)):
-            yield Found(node.name, node.lineno, node.end_lineno or node.lineno)
+    for function in module.body:
+        if isinstance(function, ast.FunctionDef) and any(map(_makes_target, function.decorator_list)):
+            yield Found(function.name, function.lineno, function.end_lineno or function.lineno)
 
 
 def _around(module: ast.Module, node: ast.ClassDef) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ def junit(report: Report) -> str:
 
 
 def _case(target: TargetReport) -> str:
-    head = f"classname={quoteattr(target.file or '')} name={quoteattr(target.name)} time=\"{target.seconds:.3f}\""
+    head = f'classname={quoteattr(target.file or "")} name={quoteattr(target.name)} time="{target.seconds:.3f}"'
     body = "".join(f"{f.code} {f.name}: {f.message}\n" for f in target.findings if f.severity == "error")
     if target.status == "fault":
         return f'  <testcase {head}><failure message="fault">{xml(body)}</failure></testcase>\n'

@@ -25,21 +25,29 @@ SECONDS = 6.0  # for the whole search
 PARAMETER = re.compile(
     r"^(weights?|w\d?|bias(es)?|b|gain|gamma|slope|scale|thr\w*|threshold|offset|temperature|kernel|step(_?size)?)$"
 )
+
+
+def blend(*things: Any) -> torch.Tensor:
+    """A smooth function of any number of tensors, for parameters that are functions."""
+    given = [torch.tanh(t) for t in tree.tensors(things) if tree.is_differentiable(t)]
+    return torch.as_tensor(sum(given))
+
+
 NAMES: list[tuple[str, Sequence[Any]]] = [  # a parameter's name and what it may be, likeliest first
     (r"^(eps|epsilon)\w*$", (1e-5,)),
     (r"^(dim|axis)$", (-1, 0, 1)),
     (r"^(dims|axes)$", ((-1,), (0,))),
     (r"^(p|prob|keep\w*|drop\w*|rate|momentum|decay|smoothing)$", (0.5, "tensor")),
     (r"^(n_?bits?|num_?bits|bits?|bit_?width|nbit|k_?bits?|wbits?|abits?|bitw\w*)$", (4, "tensor", 4.0)),
-    (r"^(k|n|m|num\w*|n_\w+|\w+_size|size|block\w*|count|levels?|heads?|steps?|times?|iters?|max_iter\w*|order|"
-     r"degree|depth|world_size|rank)$", (2, 3, "tensor", 4, 1)),
+    ((r"^(k|n|m|num\w*|n_\w+|\w+_size|size|block\w*|count|levels?|heads?|steps?|times?|iters?|max_iter\w*|order|"
+     r"degree|depth|world_size|rank)$"), (2, 3, "tensor", 4, 1)),
     (r"^(stride|group_size|groups?|dilation)$", (1, 2)),
     (r"^(padding|pad|offset_index|ignore_index)$", (0, 1)),
     (r"^(kernel_size|ksize|window\w*|factor_int|upscale\w*|downscale\w*)$", (2, 3)),
     (r"^(reduction)$", ("mean", "sum", "none")),
     (r"^(mode|method|kind|approx\w*|norm)$", ("mean", "sum", "bilinear", "tanh", "none", "constant", "tensor", 2)),
-    (r"^(training|inplace|train|is_\w+|use_\w+|with_\w+|keepdim|signed|unsigned|symmetric|sym\w*|debug|verbose|flag|"
-     r"dense|biased|unbiased|narrow\w*|return_\w+|deterministic|normalize\w*|align_corners|causal|enable\w*)$",
+    ((r"^(training|inplace|train|is_\w+|use_\w+|with_\w+|keepdim|signed|unsigned|symmetric|sym\w*|debug|verbose|flag|"
+     r"dense|biased|unbiased|narrow\w*|return_\w+|deterministic|normalize\w*|align_corners|causal|enable\w*)$"),
      (True, False)),
     (r"^(shape|output_size|out_size|normalized_shape|sizes?)$", ("shape", 2, (2,))),
     (r"^\w*mask\w*$", ("mask", "tensor", "nonneg")),
@@ -50,16 +58,16 @@ NAMES: list[tuple[str, Sequence[Any]]] = [  # a parameter's name and what it may
     (r"^(hi|high|upper\w*|max\w*|a_max|maximum|\w*_max|q_?max|vmax|clip_?max|qp|bound|limit|clip\w*)$",
      (1.0, "scalar", "tensor", 7)),
     (r"^(offset|shift|center|centre|mean|loc)$", ("tensor", "scalar", "last", 0.5)),
-    (r"^(alpha|beta|gamma|lambd?a?_?|lmbda|coeffs?|coefs?|c|slope|tau|temp\w*|factor|strength|sigma|gain|width|v_?th|"
+    ((r"^(alpha|beta|gamma|lambd?a?_?|lmbda|coeffs?|coefs?|c|slope|tau|temp\w*|factor|strength|sigma|gain|width|v_?th|"
      r"thr\w*|threshold|scal\w*|weight_decay|delta|margin|rho|theta|power|exponent|grad_scale|scale_grad|half_width|"
-     r"damp\w*|const\w*|ratio|negative_slope|leak|zeta|kappa|nu|mu|hyper\w*|sharp\w*|grad\w*|lr|t|dt|h|length)$",
+     r"damp\w*|const\w*|ratio|negative_slope|leak|zeta|kappa|nu|mu|hyper\w*|sharp\w*|grad\w*|lr|t|dt|h|length)$"),
      (0.7, "scalar", "tensor", "last", 1)),
     (r"^(zero_point|zp)$", (0, 0.0, "scalar", "tensor")),
     (r"^(dtype|out_dtype)$", (torch.float32, None)),
     (r"^(device)$", ("cpu", None)),
-    (r"^(fn|func|function|f|act\w*|callable|run_function|forward_fn|op|nonlin\w*|g_?fn|closure|loss_fn|criterion|"
-     r"surrogate\w*|spike_\w+|\w*_(fn|func|function))$", (torch.tanh, "module", "tensor")),
-    (r"^(module|model|layer|net\w*|block|cell)$", ("module", torch.tanh)),
+    ((r"^(fn|func|function|f|act\w*|callable|run_function|forward_fn|op|nonlin\w*|g_?fn|closure|loss_fn|criterion|"
+     r"surrogate\w*|spike_\w+|\w*_(fn|func|function))$"), (blend, "module", "tensor")),
+    (r"^(module|model|layer|net\w*|block|cell)$", ("module", blend)),
     (r"^(group|process_group|generator|rng|stream|handle|hook|name|state|comm|cfg|config|args|ctx_?\w*|options?)$",
      (None, "tensor", 1)),
     (r"^(positive|prob\w*|variance|var|std|det|r|radius|distance|dist)$", ("positive", "tensor", 0.5)),
@@ -77,9 +85,9 @@ SHAPES: list[dict[str, tuple[int, ...]]] = [
     {"main": (2, 8), "last": (8,), "scalar": ()},
     {"main": (4, 3), "last": (3,), "scalar": (1,)},
     {"main": (5, 2), "last": (2,), "scalar": ()},
-    {"main": (), "last": (), "scalar": ()},
     {"main": (2, 2, 4, 4, 4), "last": (2,), "scalar": ()},
 ]
+NUMBERS: dict[str, tuple[int, ...]] = {"main": (), "last": (), "scalar": ()}  # tried last: single numbers show little
 MATRICES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [  # x, w for pairs of unequal tensors
     ((3, 4), (4, 5)), ((3, 4), (5, 4)), ((2, 3, 4), (2, 4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 6, 6), (4, 3, 3, 3)),
     ((2, 3, 8), (4, 3, 3)), ((3, 4), (3, 1)), ((2, 3, 4), (1, 3, 1)), ((2, 3, 4, 4), (1, 3, 1, 1)), ((4,), (3, 4)),
@@ -155,7 +163,8 @@ def search(target: Target) -> tuple[list[tuple[Any, ...]], str]:
         works, message = trial(target, values)
         reason = message or reason
         if works == "sure":
-            return [values], ""
+            short = values[: _required(target)]  # defaults that are not passed need no gradient
+            return [short if len(short) < len(values) and trial(target, short)[0] == "all" else values], ""
         if works == "all" and (key := _describe.value(values)) not in seen and (not good or _telling(values, good[0])):
             seen.add(key)
             good.append(values)
@@ -164,9 +173,16 @@ def search(target: Target) -> tuple[list[tuple[Any, ...]], str]:
     return good or partly, reason
 
 
+def _required(target: Target) -> int:
+    """How many arguments have no default."""
+    return sum(p.default is p.empty for p in _parameters(target))
+
+
 def _telling(values: Sequence[Any], first: Sequence[Any]) -> bool:
     """Whether arguments can show as much as the first ones: as many numbers along as many dimensions."""
-    shapes = [[tuple(d > 1 for d in t.shape) for t in tree.tensors(tuple(v))] for v in (values, first)]
+    shapes = [
+        [(t.is_floating_point(), *[d > 1 for d in t.shape]) for t in tree.tensors(tuple(v))] for v in (values, first)
+    ]
     rows = [[t.shape[0] for t in tree.tensors(tuple(v)) if t.ndim] for v in (values, first)]
     return shapes[0] == shapes[1] and min(rows[0], default=9) >= min(3, *rows[1], 3)
 
@@ -190,13 +206,17 @@ def trial(target: Target, values: tuple[Any, ...]) -> tuple[str, str]:
 
 def candidates(target: Target) -> Iterator[tuple[Any, ...]]:
     """Sets of arguments, likeliest first: every shape with the likeliest kinds, then one kind changed, then two."""
-    kinds = [_kinds(target, p) for p in _parameters(target)]
+    parameters = _parameters(target)
+    kinds = [_kinds(target, p) for p in parameters]
     first = [options[0] for options in kinds]
     yield from _shaped(target, first)
+    pairs = list(zip(parameters, first, strict=True))
+    yield from _shaped(target, ["last" if k == "tensor" and is_parameter(p.name) else k for p, k in pairs])
     yield from _matrices(target, first)
     changes = [(i, option) for i, options in enumerate(kinds) for option in options[1:]]
     for i, option in changes:
         yield from _shaped(target, [*first[:i], option, *first[i + 1 :]])
+    yield tuple(build(kind, NUMBERS, seed) for seed, kind in enumerate(first))
     for (i, a), (j, b) in itertools.combinations(changes, 2):
         if i != j:
             changed = list(first)
@@ -271,8 +291,10 @@ def _unique(options: list[Any]) -> list[Any]:
 
 
 def _annotated(note: str) -> list[Any]:
-    table = [("Tensor", ["tensor"]), ("bool", [True, False]), ("int", [2, 1]), ("float", [0.7]), ("str", ["mean", "sum"]),
-             ("Callable", [torch.tanh]), ("Module", ["module"]), ("Size", ["shape"])]  # fmt: skip
+    table: list[tuple[str, list[Any]]] = [
+             ("Tensor", ["tensor"]), ("bool", [True, False]), ("int", [2, 1]), ("float", [0.7]),
+             ("str", ["mean", "sum"]), ("Callable", [blend]), ("Module", ["module"]),
+             ("Size", ["shape"])]  # fmt: skip
     if "List" in note or "list[" in note or "Sequence" in note:
         return ["list"] if "Tensor" in note else [[1, 1], [2, 2]]
     found = next((kinds for word, kinds in table if word in note), [])
@@ -293,7 +315,9 @@ def _usage(target: Target, name: str) -> str:
     if re.search(rf"save_for_backward\([^)]*\b{word}\b(?!\.)", text) or re.search(
         rf"\b{word}\.(shape|size|dim|ndim|clone|view|reshape|detach|new_\w+|to|t\b|T\b|abs|clamp|dtype|device|numel|exp|"
         rf"sum|mean|float|contiguous|data|transpose|permute|unsqueeze|is_cuda|sign|round|type|pow|gt|lt|ge|mul|norm|"
-        rf"max|min|matmul|flatten|requires_grad|masked_fill\w*|sqrt|relu|tanh|sigmoid)\b", text):
+        rf"max|min|matmul|flatten|requires_grad|masked_fill\w*|sqrt|relu|tanh|sigmoid)\b",
+        text,
+    ):
         return "tensor"
     if re.search(rf"torch\.\w+_like\({word}\b|needs_input_grad", text) and re.search(rf"_like\({word}\b", text):
         return "tensor"
@@ -328,8 +352,22 @@ def returned(target: Target) -> list[bool]:
 
 
 def _shaped(target: Target, kinds: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    for shapes in SHAPES if any(map(_is_tensor_kind, kinds)) else SHAPES[:1]:
+    rank = _rank(_source(target))
+    fitting = sorted(SHAPES, key=lambda shapes: rank > 0 and len(shapes["main"]) != rank)
+    for shapes in fitting if any(map(_is_tensor_kind, kinds)) else SHAPES[:1]:
         yield tuple(build(kind, shapes, seed) for seed, kind in enumerate(kinds))
+
+
+RANKS: list[tuple[str, int]] = [  # what in a source gives away the number of dimensions
+    (r"view\(1, ?-1, ?1, ?1\)|\(0, ?2, ?3\)|(conv|pool)\w*2d|[bn], ?c, ?h, ?w\b|dim=3\b|size\(3\)|shape\[3\]", 4),
+    (r"\w+, ?\w+, ?\w+, ?\w+ = \w+\.(shape|size\(\))", 4),
+    (r"view\(1, ?-1, ?1\)|\bbmm\(|\(0, ?2\)|(conv|pool)\w*1d|size\(2\)|shape\[2\]", 3),
+    (r"\w+, ?\w+, ?\w+ = \w+\.(shape|size\(\))", 3),
+]
+
+
+def _rank(text: str) -> int:
+    return next((rank for pattern, rank in RANKS if re.search(pattern, text, re.IGNORECASE)), 0)
 
 
 def _matrices(target: Target, kinds: Sequence[Any]) -> Iterator[tuple[Any, ...]]:

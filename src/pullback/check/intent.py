@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import torch
 
+from pullback._torch import TorchFunctionMode
 from pullback.check import compare
 from pullback.check.case import Case
 from pullback.check.samples import Sample
@@ -84,7 +85,7 @@ ROUNDING = {
 }  # fmt: skip
 
 
-class StraightThrough(torch.overrides.TorchFunctionMode):
+class StraightThrough(TorchFunctionMode):
     """Lets gradients pass through rounding while a forward runs: the usual meaning of a quantiser's gradient."""
 
     def __torch_function__(self, func: object, types: object, args: tuple = (), kwargs: dict | None = None) -> object:  # type: ignore[type-arg]

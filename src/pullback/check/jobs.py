@@ -76,7 +76,9 @@ def _share(jobs: list[Job], limits: Limits, progress: Callable[[str], None] | No
             if "report" in line:
                 reports.append((line["job"], _placed(target_from_dict(line["report"]))))
         by_index = {job.index: job for job in pending}
-        reports += [(line["job"], _lost(by_index[line["job"]], line, line["failed"])) for line in lines if "failed" in line]
+        reports += [
+            (line["job"], _lost(by_index[line["job"]], line, line["failed"])) for line in lines if "failed" in line
+        ]
         ended = {line["job"] for line in lines if "end" in line}
         pending = [job for job in pending if job.index not in ended]
         if progress is not None:
@@ -141,17 +143,18 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
-START = 60.0  # seconds that loading PyTorch may take on a busy machine
+START = 90.0  # seconds that loading PyTorch and a file may take on a busy machine
 
 
 def _watched(worker: subprocess.Popen[bytes], out: Path, limits: Limits) -> str:
     """Wait for a worker; end it when it writes nothing for too long."""
-    size, since = -1, time.monotonic() + START
+    size, since, allowed = -1, time.monotonic(), START
     while worker.poll() is None:
         now = out.stat().st_size if out.exists() else 0
         if now != size:
             size, since = now, time.monotonic()
-        if time.monotonic() - since > limits.seconds:
+            allowed = limits.seconds if '"start"' in (_text(out).splitlines() or [""])[-1] else START
+        if time.monotonic() - since > max(allowed, limits.seconds):
             _end(worker)
             return f"stopped after {limits.seconds:g} s"
         time.sleep(0.05)

@@ -69,7 +69,7 @@ def _slice(source: discover.Source, wanted: set[str]) -> types.ModuleType:
         for node in ast.parse(text).body:
             code = compile(ast.Module([node], []), name, "exec", dont_inherit=True)
             try:
-                exec(code, vars(module))  # noqa: S102 running their code is what a check does
+                exec(code, vars(module))
             except BaseException as error:  # a definition that cannot be had is left out
                 vars(module).setdefault("__failed__", []).append(f"line {node.lineno}: {error}")
     return module
@@ -89,7 +89,7 @@ def nested(module: types.ModuleType, source: discover.Source, found: discover.Fo
     code = compile(ast.Module([node], []), str(source.path), "exec", dont_inherit=True)
     space: dict[str, Any] = {}
     try:
-        exec(code, vars(module), space)  # noqa: S102 running their code is what a check does
+        exec(code, vars(module), space)
     except BaseException:  # it needed more than its names say
         return None
     return space.get(found.name)
@@ -105,7 +105,8 @@ def _free(node: ast.ClassDef) -> set[str]:
 
 
 def _package(path: Path) -> str:
-    parts, root = [], path.parent
+    parts: list[str] = []
+    root = path.parent
     while (root / "__init__.py").exists():
         parts.insert(0, root.name)
         root = root.parent
@@ -115,7 +116,6 @@ def _package(path: Path) -> str:
 class _Stub(types.ModuleType):
     """Stands in for a module that is not installed: everything in it exists, nothing in it works."""
 
-    __path__: list[str] = []
     __pullback_stub__ = True
 
     def __getattr__(self, name: str) -> Any:
@@ -176,7 +176,9 @@ class _Absent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         """The stand-in."""
-        return _Stub(spec.name)
+        stub = _Stub(spec.name)
+        stub.__path__ = []
+        return stub
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Nothing to run."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from pullback._torch import TorchDispatchMode
 from pullback.check import tree
 
 POLES = ("log", "log2", "log10", "log1p", "reciprocal", "div", "rsqrt", "pow", "rdiv")
@@ -13,11 +14,11 @@ MASKS = ("where", "masked_fill", "eq", "ne", "lt", "le", "gt", "ge", "logical_an
          "bitwise_and", "bitwise_or", "bitwise_not", "heaviside", "sign", "sgn", "isfinite", "isnan")  # fmt: skip
 
 
-class Origin(torch.utils._python_dispatch.TorchDispatchMode):
+class Origin(TorchDispatchMode):
     """Follows infinities and masks; ``cause`` is the fault's name for the first NaN made from numbers."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.tags: dict[int, str] = {}
         self.alive: list[torch.Tensor] = []
         self.cause: str | None = None

@@ -20,12 +20,13 @@ class Point:
     label: str
     arguments: Arguments
     inside: bool = True  # surely within the domain that the author had in mind
+    setting: bool = False  # another branch: a flag or a reduction is another one
 
 
 def points(arguments: Arguments) -> list[Point]:
     """The points at which values are compared."""
     found = [Point("given", arguments), Point("nudged", nudged(arguments))]
-    found += [Point(label, changed) for label, changed in _settings(nudged(arguments, 11))]
+    found += [Point(label, changed, setting=_is_switch(label)) for label, changed in _settings(nudged(arguments, 11))]
     found.append(Point("signs changed", nudged(_signs(arguments), 13), inside=False))
     found.append(Point("scaled", nudged(_scaled(arguments), 19), inside=False))
     return found
@@ -65,6 +66,11 @@ def _settings(arguments: Arguments) -> Iterator[tuple[str, Arguments]]:
 
 
 REDUCTIONS = ("mean", "sum", "none")
+
+
+def _is_switch(label: str) -> bool:
+    """Whether what was changed is a flag or a word, and not a number."""
+    return label.endswith(("True", "False", "'"))
 
 
 def _others(name: str, leaf: Any) -> list[Any]:

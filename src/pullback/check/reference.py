@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from pullback._torch import TorchDispatchMode
 from pullback.check import context, state, tree
 from pullback.check.arguments import Arguments
 from pullback.check.case import Case, Cotangents, pull
@@ -54,23 +55,21 @@ def precision(case: Case) -> str:
 def _dtypes(case: Case) -> set[torch.dtype]:
     found: set[torch.dtype] = set()
 
-    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+    class Watch(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = func(*args, **(kwargs or {}))
             found.update(t.dtype for t in tree.tensors(result) if tree.is_differentiable(t) and t.numel() > 1)
             return result
 
     try:
-        with Watch():
+        with Watch():  # type: ignore[no-untyped-call]
             values = case.values(case.arguments)
     except Exception:
         return {torch.float64}
     return found | {value.dtype for value in values}
 
 
-def _by_autograd(
-    case: Case, fn: Callable[..., Any]
-) -> Callable[[Arguments, Cotangents], list[torch.Tensor | None]]:
+def _by_autograd(case: Case, fn: Callable[..., Any]) -> Callable[[Arguments, Cotangents], list[torch.Tensor | None]]:
     def gradients(arguments: Arguments, incoming: Cotangents) -> list[torch.Tensor | None]:
         state.seed()
         leaves, passed = arguments.fresh()
@@ -106,7 +105,7 @@ def _agrees_with_differences(
         try:
             grads = gradients(arguments, incoming)
             directions = [random_like(x, 17 + attempt) for x in arguments.differentiable]
-            slope = stencil(lambda t: number(moved(arguments, directions, t)), step)
+            slope = stencil(_along(number, arguments, directions), step)
         except Exception:
             return False
         claimed = sum(inner(g, d) for g, d in zip(grads, directions, strict=True))
@@ -114,6 +113,12 @@ def _agrees_with_differences(
         if abs(slope - claimed) <= allowed * max(size, abs(slope)) + 1e-9 / step * 1e-4:
             return True
     return False
+
+
+def _along(
+    number: Callable[[Arguments], float], arguments: Arguments, directions: Sequence[torch.Tensor]
+) -> Callable[[float], float]:
+    return lambda step: number(moved(arguments, directions, step))
 
 
 def cotangent_like(case: Case, seed: int = 0) -> list[torch.Tensor | None]:

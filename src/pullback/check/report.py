@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -133,15 +134,13 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """The stable, versioned JSON form."""
-        from pullback import __version__
-
         statuses = [target.status for target in self.targets]
         counts = {status: statuses.count(status) for status in ("ok", "fault", "unchecked")}
         return {
             "version": VERSION,
             "tool": {
                 "name": "pullback",
-                "version": __version__,
+                "version": sys.modules["pullback"].__version__,  # the package above this one
                 "torch": torch.__version__,
                 "python": platform.python_version(),
             },

@@ -46,6 +46,8 @@ def samples(case: Case, reference: Reference) -> list[Sample]:
 
 def _sample(case: Case, reference: Reference, point: Point, seed: int) -> Sample | None:
     outcome = case.run(point.arguments, lambda outputs: cotangents(outputs, seed))
+    if outcome.stage == "backward" and outcome.error is not None and point.setting:
+        case.facts.setdefault("broken", {})[point.label] = outcome.error
     if not outcome.ok or not _finite(outcome):
         return None
     incoming = cotangents(outcome.outputs, seed)
@@ -61,15 +63,12 @@ def _finite(outcome: Outcome) -> bool:
     return all(bool(torch.isfinite(out).all()) for out in outcome.outputs if tree.is_differentiable(out))
 
 
-def _aligned(
-    case: Case, outcome: Outcome, incoming: list[torch.Tensor | None]
-) -> list[torch.Tensor | None]:
+def _aligned(case: Case, outcome: Outcome, incoming: list[torch.Tensor | None]) -> list[torch.Tensor | None]:
     """The incoming gradients; an output declared non-differentiable weighs nothing."""
-    zeros = [
+    return [
         torch.zeros_like(out) if c is None and tree.is_differentiable(out) else c
         for out, c in zip(outcome.outputs, incoming, strict=True)
     ]
-    return zeros
 
 
 def bad(sample: Sample, leaf: int, level: str) -> bool:

@@ -129,6 +129,8 @@ def _operator(subject: Any, call: Callable[..., Any] | None) -> Target:
     parts = _torch.custom_op_parts(subject)
 
     def plain(ctx: Context, *args: Any) -> Any:
+        if parts.forward is None:
+            raise LookupError("no forward to run")
         output = parts.forward(*args)
         if parts.setup_context is not None:
             parts.setup_context(ctx, args, output)

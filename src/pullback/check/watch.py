@@ -57,6 +57,8 @@ class Watcher:
     def __init__(self) -> None:
         self.met: dict[type, Met] = {}
         self.replaced: list[tuple[type, str, Any]] = []
+        self.originals: dict[int, Any] = {}
+        self.depth = 0
         self.compiled = False
         self.off = False
 
@@ -66,7 +68,7 @@ class Watcher:
             self.wrap(cls)
         watcher, before = self, torch.autograd.Function.__dict__.get("__init_subclass__")
 
-        def later(cls: type, **options: Any) -> None:
+        def later(cls: type[torch.autograd.Function], /, **options: Any) -> None:
             super(torch.autograd.Function, cls).__init_subclass__(**options)
             watcher.wrap(cls)
 
@@ -90,9 +92,12 @@ class Watcher:
     def wrap(self, cls: type) -> None:
         """Watch one class; ``apply`` stays as it is, since programs keep it in variables."""
         for name, wrapper in (("forward", self._forward), ("backward", self._backward)):
-            method = cls.__dict__.get(name)
+            method = inspect.getattr_static(cls, name, None)
+            if method is None or method is inspect.getattr_static(torch.autograd.Function, name):
+                continue
             if isinstance(method, (staticmethod, classmethod)) or inspect.isfunction(method):
-                self._set(cls, name, wrapper(cls, method), method)
+                self._set(cls, name, wrapper(cls, self.originals.get(id(method), method)), cls.__dict__.get(name))
+                self.originals[id(cls.__dict__[name])] = self.originals.get(id(method), method)
 
     def _forward(self, cls: type, method: Any) -> Any:
         plain = method.__func__ if isinstance(method, (staticmethod, classmethod)) else method
@@ -100,8 +105,13 @@ class Watcher:
 
         @functools.wraps(plain)
         def forward(*args: Any, **options: Any) -> Any:
-            self._note(cls, args[skip:], options)
-            return plain(*args, **options)
+            if self.depth == 0:  # a forward called by another one is part of that one
+                self._note(cls, args[skip:], options)
+            self.depth += 1
+            try:
+                return plain(*args, **options)
+            finally:
+                self.depth -= 1
 
         return type(method)(forward) if isinstance(method, (staticmethod, classmethod)) else forward
 
@@ -132,7 +142,8 @@ def _has_setup(cls: type) -> bool:
 
 
 def _subclasses(cls: type) -> Iterator[type]:
-    for child in cls.__subclasses__():
+    children: list[type] = cls.__subclasses__()
+    for child in children:
         yield child
         yield from _subclasses(child)
 
@@ -207,6 +218,3 @@ def _joined(one: TargetReport, two: TargetReport) -> TargetReport:
     one.seconds += two.seconds
     one.unchecked = one.unchecked and two.unchecked
     return one
-
-
-

@@ -115,9 +115,15 @@ def _report(
     cases: dict[str, Any],
 ) -> TargetReport:
     if subject is None:
-        why = "it is defined inside a function whose names it needs" if found and found.nested else "it could not be loaded"
+        why = (
+            "it is defined inside a function whose names it needs"
+            if found and found.nested
+            else "it could not be loaded"
+        )
         failed = "; ".join(vars(module).get("__failed__", [])[:2])
-        return _unchecked(name, found, source, f"{why}{': ' + failed if failed and not (found and found.nested) else ''}")
+        return _unchecked(
+            name, found, source, f"{why}{': ' + failed if failed and not (found and found.nested) else ''}"
+        )
     alone = source is None or len([f for f in source.candidates if not f.nested]) == 1
     case = _case(name, module, cases, alone)
     if isinstance(subject, type) and issubclass(subject, torch.nn.Module):
@@ -159,9 +165,7 @@ def _module_report(
                    file=str(source.path) if source else None)  # fmt: skip
 
 
-def _unchecked(
-    name: str, found: discover.Found | None, source: discover.Source | None, reason: str
-) -> TargetReport:
+def _unchecked(name: str, found: discover.Found | None, source: discover.Source | None, reason: str) -> TargetReport:
     report = TargetReport(name, "autograd.Function", str(source.path) if source else None, inputs="none")
     report.line, report.unchecked = found.line if found else None, reason
     return report
@@ -207,7 +211,9 @@ def _ignore(report: TargetReport, source: discover.Source, found: discover.Found
     """Drop what a comment ``# pullback: ignore[PB401]`` in the target asks to be dropped."""
     lines = range(found.line - 1, found.end + 1) if found else ()
     words = [source.comments[line] for line in lines if line in source.comments]
-    codes = {code.strip() for word in words for code in re.findall(r"ignore\[([^\]]*)\]", word) for code in code.split(",")}
+    codes = {
+        code.strip() for word in words for code in re.findall(r"ignore\[([^\]]*)\]", word) for code in code.split(",")
+    }
     everything = any(re.match(r"ignore(?!\[)", word) for word in words)
     report.findings = [f for f in report.findings if not everything and not {f.code, f.name} & codes]
 

@@ -45,13 +45,14 @@ def _modules(case: Case) -> list[torch.nn.Module]:
             case.run(backward=False)
         finally:
             handle.remove()
-    if isinstance(case.target.subject, torch.nn.Module):
-        if _carries_backward(type(case.target.subject)):
-            met.setdefault(type(case.target.subject), case.target.subject)
+    if isinstance(case.target.subject, torch.nn.Module) and _carries_backward(type(case.target.subject)):
+        met.setdefault(type(case.target.subject), case.target.subject)
     return list(met.values())
 
 
 def _carries_backward(cls: type) -> bool:
     """Whether a module has a method that looks like a gradient: ``backward(self, grad_output)``."""
     method = inspect.getattr_static(cls, "backward", None)
-    return inspect.isfunction(method) and "loss" not in (names := inspect.signature(method).parameters) and len(names) >= 2
+    return (
+        inspect.isfunction(method) and "loss" not in (names := inspect.signature(method).parameters) and len(names) >= 2
+    )

@@ -36,8 +36,12 @@ BACKWARD = [
      "put the recomputation under `with torch.enable_grad():`; backward runs with recording off"),
     (r"backward through the graph a second time", "inner-graph-freed",
      "rebuild the inner graph in backward from saved inputs"),
-    (r"takes \d+ positional arguments? but \d+ (were|was) given|missing \d+ required positional", "wrong-backward-arity",
-     "backward takes {ctx} and one incoming gradient per output"),
+    (r"(backward|vjp)\(\) (takes|missing) ",
+     "wrong-backward-arity", "backward takes {ctx} and one incoming gradient per output"),
+    (r"modified by an inplace operation", "saved-before-inplace", "save a tensor after its last change, or a copy"),
+    (r"(not enough|too many) values to unpack", "saved-count-mismatch", "unpack as many tensors as forward saves"),
+    (r"same dtype|scalar type|Found dtype|dtypes", "hardcoded-dtype",
+     "make tensors with the dtype of an input: zeros_like, new_zeros, dtype=x.dtype"),
     (r"name '\w+' is not defined", "undefined-name", "define it in backward, or keep it on {ctx}"),
     (r"module 'torch[\w.]*' has no attribute", "unknown-torch-attribute", "use the function's right name"),
     (r"'\w*Backward' object has no attribute|'Context' object has no attribute", "ctx-attribute-unset",
@@ -50,6 +54,8 @@ def probe(case: Case) -> Iterator[Finding]:
     yield from _nonstatic(case)
     yield from _lists(case)
     base = case.base
+    if base.ok and base.result is None:
+        yield Finding("forward-returns-nothing", "forward returns nothing", fix="return the result")
     if base.ok or base.stage not in ("forward", "backward"):
         return
     message = str(base.error)

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from pullback._torch import TorchDispatchMode
 from pullback.check import compare, reference, state, tree
 from pullback.check.case import Case, cotangents, pull, replaced_backward
 from pullback.check.report import Finding
@@ -36,9 +37,9 @@ def probe(case: Case) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-class _Watch(torch.utils._python_dispatch.TorchDispatchMode):
+class _Watch(TorchDispatchMode):
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.lowered = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

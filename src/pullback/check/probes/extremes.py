@@ -57,7 +57,8 @@ def extremes(arguments: Arguments) -> Iterator[Extreme]:
     """Special values within the domain of each argument."""
     tensors = arguments.differentiable
     for leaf, x in enumerate(tensors):
-        if x.is_complex() or not x.numel():
+        alone = len(tensors) == 1
+        if x.is_complex() or not x.numel() or (x.numel() == 1 and not alone):  # a step or scale: zero is not for it
             continue
         name = arguments.diff_names[leaf]
         for value in VALUES[domain(x)]:
@@ -118,8 +119,14 @@ def _finding(case: Case, extreme: Extreme, arguments: Arguments, name: str, grad
     return Finding(
         fault, f"the gradient of {name!r} is {'NaN' if is_nan else 'infinite'} where forward is finite "
         f"({extreme.label})", cause=cause, fix=fix, argument=name, evidence={"at": extreme.label},
-        level=None if abs(extreme.value) < FAR or _pointwise(case, extreme.leaf) else "warning",
+        level=_level(case, extreme),
     )  # fmt: skip
+
+
+def _level(case: Case, extreme: Extreme) -> str | None:
+    """An error, unless the value may be one that the function was not made for."""
+    near = abs(extreme.value) < FAR and case.facts.get("asked", True)
+    return None if near or _pointwise(case, extreme.leaf) else "warning"
 
 
 def _pointwise(case: Case, leaf: int) -> bool:
@@ -149,6 +156,6 @@ def _bounded(case: Case, arguments: Arguments, index: int, place: int) -> bool:
     found = []
     for side in (1.0, -1.0):
         steps = [abs(quotient(side * h)) for h in (1e-3, 1e-5, 1e-7)]
-        if all(q == q and q != float("inf") for q in steps):  # noqa: PLR0124 NaN is not itself
+        if all(q == q and q != float("inf") for q in steps):
             found.append(steps[2] <= 1.8 * max(steps[0], 1e-3))
     return bool(found) and all(found)

@@ -36,11 +36,15 @@ def run_filled(case: Case) -> Outcome:
     """The plain experiment with fresh memory full of NaN."""
     deterministic = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    fill = torch.utils.deterministic.fill_uninitialized_memory
+    fill: bool = vars(torch.utils)["deterministic"].fill_uninitialized_memory
     torch.use_deterministic_algorithms(True, warn_only=True)
-    torch.utils.deterministic.fill_uninitialized_memory = True
+    _fill(True)
     try:
         return case.run()
     finally:
-        torch.utils.deterministic.fill_uninitialized_memory = fill
+        _fill(fill)
         torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+
+
+def _fill(on: bool) -> None:
+    setattr(vars(torch.utils)["deterministic"], "fill_uninitialized_memory", on)  # noqa: B010 it has no stub

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from pullback._torch import TorchDispatchMode
 from pullback.check import compare, state, tree
 from pullback.check.arguments import Arguments
 from pullback.check.case import Case, cotangents, pull, replaced_backward
@@ -64,9 +65,9 @@ def _unasked(case: Case, alone: Arguments, raw: list[tuple[Any, ...]], full: int
     ]  # fmt: skip
 
 
-class _Count(torch.utils._python_dispatch.TorchDispatchMode):
+class _Count(TorchDispatchMode):
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.calls = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

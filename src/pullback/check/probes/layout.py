@@ -98,7 +98,7 @@ def _inputs(case: Case) -> Iterator[Finding]:
             yield _input_raises(odd, label)
             return
         if not _outputs_same(odd, case.base):
-            yield Finding("noncontig-raw-memory", f"forward gives other values when its inputs are {label}",
+            yield Finding("forward-layout-dependent", f"forward gives other values when its inputs are {label}",
                           cause="forward reads memory in order and ignores strides",
                           fix="call .contiguous() before memory is read")  # fmt: skip
             return

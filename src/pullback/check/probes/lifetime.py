@@ -46,7 +46,7 @@ def _stale(case: Case, item: Kept) -> Finding:
         "ctx-tensor-stale", f"{item.name!r} is kept as {ctx}.{item.place}: a later change in place goes unnoticed",
         cause="autograd checks the version only of tensors kept with save_for_backward; backward would use the "
         "changed values", fix=f"{ctx}.save_for_backward({item.name})", argument=item.name,
-        level=None if floating else "note",
+        level="warning" if floating else "note",  # it waits for a change in place, which few programs make
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 import torch
@@ -28,16 +29,14 @@ def probe(case: Case) -> Iterator[Finding]:
 
 def _scaled(case: Case, plain: list[torch.Tensor | None], index: int) -> str:
     for scale in SCALES:
-        outcome = case.run(incoming=lambda outputs, s=scale: cotangents(outputs, 0, s))
+        outcome = case.run(incoming=functools.partial(cotangents, seed=0, scale=scale))
         grad = plain[index]
         if outcome.ok and not compare.same(outcome.grads[index], None if grad is None else scale * grad):
             return f"{scale:g} times the incoming gradient does not give {scale:g} times the gradient"
     return ""
 
 
-def _added(
-    case: Case, one: list[torch.Tensor | None], two: list[torch.Tensor | None], index: int
-) -> str:
+def _added(case: Case, one: list[torch.Tensor | None], two: list[torch.Tensor | None], index: int) -> str:
     a, b = one[index], two[index]
     if a is None or b is None:
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ def probe(case: Case) -> Iterator[Finding]:
     before = _copies(passed)
     outputs = tree.tensors(case.target.apply(*passed))
     yield from _forward(case, before, passed, outputs)
+    yield from _saved_too_early(case)
     if case.base.ok:
         yield from _backward(case, leaves, passed, outputs)
 
@@ -36,6 +38,32 @@ def _changed(before: Sequence[torch.Tensor], after: Sequence[torch.Tensor]) -> l
 
 def _identical(a: torch.Tensor, b: torch.Tensor) -> bool:
     return a.shape == b.shape and (torch.equal(a, b) or torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)))
+
+
+def _accumulated(case: Case, leaves: Any, passed: Any) -> Iterator[Finding]:
+    """Gradients that an inner backward() has left in ``.grad``, where the caller did not ask for any."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        touched = any(t.grad is not None for t in [*leaves, *tree.tensors(passed)])
+    if touched:
+        yield Finding(
+            "inner-backward-call", "backward leaves gradients in .grad of its inputs",
+            cause="it calls .backward(), which accumulates into every leaf it reaches; the caller's step counts twice",
+            fix="use torch.autograd.grad(output, inputs, grad_output) instead", level="error",
+        )  # fmt: skip
+
+
+def _saved_too_early(case: Case) -> Iterator[Finding]:
+    """Tensors that forward changes after it has saved them, seen by their version."""
+    kept(case)
+    record = case.facts.get("record")
+    saved = [t for t in record.saved if isinstance(t, torch.Tensor)] if record else []
+    for position, (tensor, version) in enumerate(zip(saved, record.versions if record else (), strict=False)):
+        if tensor._version != version:
+            yield Finding(
+                "saved-before-inplace", f"saved tensor {position + 1} is changed in place after it was saved",
+                cause="backward gets the changed values", fix="save it after its last change, or save a copy",
+            )  # fmt: skip
 
 
 def _tensor_names(case: Case) -> list[str]:
@@ -85,6 +113,7 @@ def _backward(case: Case, leaves: Any, passed: Any, outputs: list[torch.Tensor])
             cause=f"{g} belongs to autograd: other branches of the graph and the caller still read it",
             fix=f"compute into a new tensor, or start from {g}.clone()",
         )  # fmt: skip
+    yield from _accumulated(case, leaves, passed)
     for index in _changed(passed_before, tree.tensors(passed)):
         name = _tensor_names(case)[index]
         yield Finding(

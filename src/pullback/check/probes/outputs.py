@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 import torch
@@ -25,7 +26,7 @@ def _alone(case: Case) -> Iterator[Finding]:
         return
     parts = []
     for index in live:
-        outcome = case.run(incoming=lambda outputs, k=index: _only(outputs, k))
+        outcome = case.run(incoming=functools.partial(_only, index=index))
         if not outcome.ok:
             yield Finding(
                 "none-grad-output", f"backward raises when only output {index} is used: "

@@ -43,9 +43,7 @@ def declared_once(backward: Callable[..., Any]) -> bool:
     return False
 
 
-def _claimed(
-    case: Case, arguments: Arguments, directions: Sequence[torch.Tensor]
-) -> tuple[float, bool] | None:
+def _claimed(case: Case, arguments: Arguments, directions: Sequence[torch.Tensor]) -> tuple[float, bool] | None:
     """The second derivative that autograd gives, and whether the gradient has a graph; None if asking raises."""
     state.seed()
     leaves, passed = arguments.fresh()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
 from pullback.check import compare, context, infer, intent, repair, state, tree
 from pullback.check.case import Case, pull
+from pullback.check.hypotheses import incoming
 from pullback.check.reference import Reference, pointwise, reference
 from pullback.check.report import Finding
 from pullback.check.samples import Sample, bad, samples
+from pullback.check.trouble import Cause, Trouble, filled
 
 NEEDS = "gradient"
 
@@ -28,8 +30,35 @@ def probe(case: Case) -> Iterator[Finding]:
     if case.intended is not None:
         yield from _declared(case, truth, taken)
         return
+    yield from _broken(case)
+    if case.given_reference is not None:
+        yield from _forward_values(case)
     for leaf in range(len(case.arguments.diff)):
         yield from _leaf(case, truth, taken, leaf)
+
+
+def _broken(case: Case) -> Iterator[Finding]:
+    """Backward raises on a branch of forward that other settings take."""
+    for label, error in case.facts.get("broken", {}).items():
+        missing = "has no attribute" in str(error)
+        yield Finding(
+            "ctx-attribute-conditional" if missing else "backward-raises",
+            f"backward raises with {label}: {type(error).__name__}: {str(error).splitlines()[0][:160]}",
+            cause="an attribute is set on some paths of forward only" if missing else "",
+            fix="let forward and backward take the same branches", evidence={"setting": label}, level="warning",
+        )  # fmt: skip
+
+
+def _forward_values(case: Case) -> Iterator[Finding]:
+    """The outputs beside those of the given reference."""
+    assert case.given_reference is not None
+    state.seed()
+    with torch.no_grad():
+        right = [t for t in tree.tensors(case.given_reference(*case.arguments.constant())) if tree.is_differentiable(t)]
+    for index, (got, expected) in enumerate(zip(case.values(case.arguments), right, strict=False)):
+        if got.shape != expected.shape or not compare.same(got, expected, case.facts["reference"].level):
+            yield Finding("wrong-forward-value", f"output {index} is not that of the reference",
+                          evidence=compare.worst(got, expected) if got.shape == expected.shape else {})  # fmt: skip
 
 
 def _declared(case: Case, truth: Reference, taken: list[Sample]) -> Iterator[Finding]:
@@ -40,9 +69,11 @@ def _declared(case: Case, truth: Reference, taken: list[Sample]) -> Iterator[Fin
     for leaf in range(len(case.arguments.diff)):
         wrong = [s for s in redone if bad(s, leaf, wanted.level)]
         if wrong and not _only_at_kinks(redone, wrong):
-            declared = any(bad(s, leaf, truth.level) or compare.is_zero(t.expected[leaf])
-                           for s, t in zip(taken, taken, strict=True)) or _meant_to_differ(taken, redone, leaf)
-            trouble = repair.Trouble(case, wanted, leaf, redone, wrong, declared=declared)
+            declared = any(
+                bad(s, leaf, truth.level) or compare.is_zero(t.expected[leaf])
+                for s, t in zip(taken, taken, strict=True)
+            ) or _meant_to_differ(taken, redone, leaf)
+            trouble = Trouble(case, wanted, leaf, redone, wrong, declared=declared)
             yield _finding(case, trouble, repair.cause(trouble))
 
 
@@ -52,7 +83,7 @@ def _meant_to_differ(taken: list[Sample], redone: list[Sample], leaf: int) -> bo
 
 def _intended(case: Case) -> Any:
     intended = case.intended
-    assert intended is not None  # noqa: S101 the caller has seen to it
+    assert intended is not None
 
     def gradients(arguments: Any, incoming: Any) -> list[torch.Tensor | None]:
         state.seed()
@@ -85,47 +116,75 @@ def _leaf(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> Itera
         return
     name = case.arguments.diff_names[leaf]
     if _only_at_kinks(taken, wrong):
-        case.facts.setdefault("notes", []).append(f"at a kink or a tie the gradient of {name!r} is not PyTorch's choice")
+        case.facts.setdefault("notes", []).append(
+            f"at a kink or a tie the gradient of {name!r} is not PyTorch's choice"
+        )
         return
     if intent.is_flat(taken, leaf):
         yield from _surrogate(case, truth, taken, wrong, leaf)
     elif intent.is_identity(taken, leaf):
         yield from _modifier(case, truth, taken, wrong, leaf)
+    elif _is_gated(case, truth, taken, leaf):
+        yield _note(case, "gradient-modifier", name, "it is right for incoming gradients of one sign, or small ones")
     elif _is_intended_elsewhere(case, truth, taken, leaf):
         yield _note(case, "surrogate-gradient", name, "differs from the derivative where forward is flat")
     else:
-        trouble = repair.Trouble(case, truth, leaf, taken, wrong)
+        trouble = Trouble(case, truth, leaf, taken, wrong)
         far = all(not s.point.inside for s in wrong) and not _pointwise(case, trouble)
         yield _finding(case, trouble, repair.unexplained(trouble) if far else repair.cause(trouble))
 
 
-def _surrogate(
-    case: Case, truth: Reference, taken: list[Sample], wrong: list[Sample], leaf: int
-) -> Iterator[Finding]:
+def _surrogate(case: Case, truth: Reference, taken: list[Sample], wrong: list[Sample], leaf: int) -> Iterator[Finding]:
     """Forward is locally constant and backward is not zero: on purpose, unless the incoming gradient is ignored."""
-    trouble = repair.Trouble(case, truth, leaf, taken, wrong)
-    ignored = repair._ignored(trouble)
+    trouble = Trouble(case, truth, leaf, taken, wrong)
+    ignored = incoming.ignored(trouble)
     if ignored is not None and not compare.is_zero(taken[0].got[leaf]):
         yield _finding(case, trouble, ignored)
         return
     yield _note(case, "surrogate-gradient", trouble.name, "forward is locally constant in it, backward is not zero")
 
 
-def _modifier(
-    case: Case, truth: Reference, taken: list[Sample], wrong: list[Sample], leaf: int
-) -> Iterator[Finding]:
-    trouble = repair.Trouble(case, truth, leaf, taken, wrong)
-    ignored = repair._ignored(trouble)
+def _modifier(case: Case, truth: Reference, taken: list[Sample], wrong: list[Sample], leaf: int) -> Iterator[Finding]:
+    trouble = Trouble(case, truth, leaf, taken, wrong)
+    ignored = incoming.ignored(trouble)
     if ignored is not None and not all(compare.is_zero(s.got[leaf]) for s in taken):
         yield _finding(case, trouble, ignored)
         return
     yield _note(case, "gradient-modifier", trouble.name, "forward is the identity, backward is not")
 
 
+def _is_gated(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> bool:
+    """Whether backward gates or clips the incoming gradient itself, and is right otherwise: no accident does that."""
+    inside = [s for s in taken if s.point.inside]
+    return any(_right_for(case, truth, inside, leaf, change) for change in (torch.abs, lambda g: 1e-3 * g))
+
+
+def _right_for(
+    case: Case, truth: Reference, taken: list[Sample], leaf: int, change: Callable[[torch.Tensor], torch.Tensor]
+) -> bool:
+    said = False
+    for sample in taken:
+        if any(g is not None and g.is_complex() for g in sample.incoming):
+            return False
+        incoming = [None if g is None else change(g) for g in sample.incoming]
+        outcome = case.run(sample.arguments, incoming)
+        try:
+            expected = truth.gradients(sample.arguments, filled(sample, incoming))[leaf]
+        except Exception:
+            return False
+        if not outcome.ok or not compare.same(outcome.grads[leaf], expected, truth.level):
+            return False
+        said = said or not compare.is_zero(expected)
+    return said
+
+
 def _is_intended_elsewhere(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> bool:
     """A straight-through gradient of a forward that rounds, or one that passes through a flat part and says so."""
-    flat = [k for k in range(len(case.arguments.diff))
-            if intent.is_flat(taken, k) and not all(compare.is_zero(s.got[k]) for s in taken)]
+    flat = [
+        k
+        for k in range(len(case.arguments.diff))
+        if intent.is_flat(taken, k) and not all(compare.is_zero(s.got[k]) for s in taken)
+    ]
     through = _straight_through(case, taken, leaf, truth.level)
     if through:
         return True
@@ -133,14 +192,14 @@ def _is_intended_elsewhere(case: Case, truth: Reference, taken: list[Sample], le
         return True
     if _follows_inner_functions(case, truth, taken, leaf):
         return True
-    trouble = repair.Trouble(case, truth, leaf, taken, [s for s in taken if bad(s, leaf, truth.level)])
+    trouble = Trouble(case, truth, leaf, taken, [s for s in taken if bad(s, leaf, truth.level)])
     return (bool(flat) or intent.says_surrogate(case)) and not _structural(trouble)
 
 
 STRUCTURAL = ("missing-grad-output", "param-grad-averaged", "swapped-gradients", "second-output-grad-dropped")
 
 
-def _structural(trouble: repair.Trouble) -> bool:
+def _structural(trouble: Trouble) -> bool:
     """Whether a wrong gradient has a cause that no surrogate excuses."""
     found = next(repair.causes(trouble), None)
     return found is not None and found.name in STRUCTURAL
@@ -151,7 +210,7 @@ def _follows_inner_functions(case: Case, truth: Reference, taken: list[Sample], 
     if truth.kind != "finite-differences" or truth.followed is None:
         return False
     try:
-        return all(compare.same(s.got[leaf], truth.followed(s.arguments, repair._filled(s, s.incoming))[leaf],
+        return all(compare.same(s.got[leaf], truth.followed(s.arguments, filled(s, s.incoming))[leaf],
                                 "single") for s in taken)  # fmt: skip
     except Exception:
         return False
@@ -167,7 +226,7 @@ def _straight_through(case: Case, taken: list[Sample], leaf: int, level: str) ->
             leaves, passed = sample.arguments.fresh()
             with intent.StraightThrough():
                 result = plain(context.Context((True,) * len(passed)), *passed)
-            grad = pull(tree.tensors(result), leaves, repair._filled(sample, sample.incoming))[leaf]
+            grad = pull(tree.tensors(result), leaves, filled(sample, sample.incoming))[leaf]
             if not compare.same(sample.got[leaf], grad, level):
                 return False
     except Exception:
@@ -177,11 +236,15 @@ def _straight_through(case: Case, taken: list[Sample], leaf: int, level: str) ->
 
 def _note(case: Case, name: str, argument: str, why: str) -> Finding:
     case.facts["verdict"] = "intent"
-    return Finding(name, f"the gradient of {argument!r} is not the derivative, on purpose it seems: {why}; values not "
-                   "compared", cause=why, argument=argument)
+    return Finding(
+        name,
+        f"the gradient of {argument!r} is not the derivative, on purpose it seems: {why}; values not compared",
+        cause=why,
+        argument=argument,
+    )
 
 
-def _finding(case: Case, trouble: repair.Trouble, cause: repair.Cause) -> Finding:
+def _finding(case: Case, trouble: Trouble, cause: Cause) -> Finding:
     sample = trouble.wrong[0]
     evidence = compare.worst(trouble.got(sample), trouble.expected(sample))
     evidence["point"] = sample.point.label
@@ -191,11 +254,18 @@ def _finding(case: Case, trouble: repair.Trouble, cause: repair.Cause) -> Findin
         f"gradient of {trouble.name!r} is wrong: got {evidence.get('got')}, expected {evidence.get('expected')}"
         + (f" at {index}" if index else "")
     )
-    return Finding(cause.name, message, cause=cause.cause, fix=cause.fix, argument=trouble.name, evidence=evidence,
-                   level=_level(case, trouble, cause, outside))
+    return Finding(
+        cause.name,
+        message,
+        cause=cause.cause,
+        fix=cause.fix,
+        argument=trouble.name,
+        evidence=evidence,
+        level=_level(case, trouble, cause, outside),
+    )
 
 
-def _level(case: Case, trouble: repair.Trouble, cause: repair.Cause, outside: bool) -> str | None:
+def _level(case: Case, trouble: Trouble, cause: Cause, outside: bool) -> str | None:
     if cause.name == "param-grad-none":
         return None if case.facts.get("asked", True) or infer.is_parameter(trouble.name) else "note"
     if not outside:
@@ -203,9 +273,11 @@ def _level(case: Case, trouble: repair.Trouble, cause: repair.Cause, outside: bo
     return "warning" if _pointwise(case, trouble) else "note"
 
 
-def _pointwise(case: Case, trouble: repair.Trouble) -> bool:
+def _pointwise(case: Case, trouble: Trouble) -> bool:
     """Whether the argument acts element by element: then every value is as good as the given ones."""
     sample = trouble.wrong[0]
-    weights = [torch.zeros_like(o) if g is None and tree.is_differentiable(o) else g
-               for o, g in zip(sample.outputs, sample.incoming, strict=True)]
+    weights = [
+        torch.zeros_like(o) if g is None and tree.is_differentiable(o) else g
+        for o, g in zip(sample.outputs, sample.incoming, strict=True)
+    ]
     return pointwise(case, case.arguments, weights, trouble.leaf) is not None

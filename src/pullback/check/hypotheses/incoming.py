@@ -1,0 +1,88 @@
+"""The incoming gradient is left out, made a number, or partly dropped."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from pullback.check import compare
+from pullback.check.samples import Sample
+from pullback.check.trouble import Cause, Trouble, filled
+
+
+def no_gradient(t: Trouble) -> Cause | None:
+    """There is none."""
+    if not all(compare.is_zero(t.got(s)) for s in t.wrong):
+        return None
+    return Cause(
+        "param-grad-none",
+        f"backward gives no gradient for {t.name!r} although the output depends on it",
+        f"compute the gradient of {t.name!r} whenever ctx.needs_input_grad asks for it",
+    )
+
+
+def ignored(t: Trouble) -> Cause | None:
+    """The gradient is the same whatever arrives."""
+    pair = _same_point(t)
+    if pair is None or compare.is_zero(t.got(pair[0])) or not t.same(t.got(pair[0]), t.got(pair[1])):
+        return None
+    return Cause(
+        "missing-grad-output",
+        f"the gradient of {t.name!r} is the same whatever {t.g} is: it is never multiplied in",
+        f"multiply the gradient of {t.name!r} by {t.g}",
+    )
+
+
+def _same_point(t: Trouble) -> tuple[Sample, Sample] | None:
+    for a, b in itertools.pairwise(t.samples):
+        if a.point is b.point:
+            return a, b
+    return None
+
+
+def scalarised(t: Trouble) -> Cause | None:
+    """The gradient is right for incoming gradients that are equal everywhere, and for no other."""
+    outputs = t.wrong[0].outputs
+    if all(out.numel() <= 1 for out in outputs):
+        return None
+    matched = False
+    for sample in t.wrong:
+        uniform = [None if g is None else torch.full_like(g, 1.7) for g in sample.incoming]
+        outcome = t.case.run(sample.arguments, uniform)
+        expected = t.reference.gradients(sample.arguments, filled(sample, uniform))[t.leaf]
+        if not outcome.ok or not t.same(outcome.grads[t.leaf], expected):
+            return None
+        matched = matched or not compare.is_zero(expected)
+    if not matched:
+        return None
+    return Cause(
+        "grad-output-scalarised",
+        f"backward uses a single number made from {t.g} (an element, a sum or a mean): it is right only where all "
+        f"elements of {t.g} are equal",
+        f"use {t.g} element by element; it has the shape of the output",
+    )
+
+
+def other_output_dropped(t: Trouble) -> Cause | None:
+    """What arrives for one of the outputs is not used."""
+    for index, out in enumerate(t.wrong[0].outputs):
+        if t.wrong[0].incoming[index] is None or len([g for g in t.wrong[0].incoming if g is not None]) < 2:
+            continue
+
+        def without(sample: Sample, index: int = index) -> list[torch.Tensor | None]:
+            return [torch.zeros_like(g) if i == index and g is not None else g for i, g in enumerate(sample.incoming)]
+
+        def right_without(sample: Sample, without: Callable[[Sample], Any] = without) -> torch.Tensor | None:
+            return t.reference.gradients(sample.arguments, filled(sample, without(sample)))[t.leaf]
+
+        if t.mimics(right_without):
+            which = ["first", "second", "third", "fourth", "fifth"][index] if index < 5 else f"{index + 1}th"
+            return Cause(
+                "second-output-grad-dropped",
+                f"the gradient that arrives for the {which} output ({list(out.shape)}) is not used for {t.name!r}",
+                "add its contribution; an output that is not differentiable belongs in ctx.mark_non_differentiable",
+            )
+    return None

@@ -1,0 +1,37 @@
+"""Under checkpointing, where forward runs a second time before backward, the gradient is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch.utils.checkpoint import checkpoint
+
+from pullback.check import compare
+from pullback.check.case import Case
+from pullback.check.report import Finding
+
+NEEDS = "gradient"
+
+
+def probe(case: Case) -> Iterator[Finding]:
+    """Run through torch.utils.checkpoint and compare."""
+    if not any(isinstance(leaf, torch.Tensor) for leaf in case.arguments.values):
+        return
+    outcome = case.run(apply=lambda *args: checkpoint(case.target.apply, *args, use_reentrant=False))
+    if outcome.error is not None:
+        yield _finding(
+            f"{outcome.stage} raises {type(outcome.error).__name__}: {str(outcome.error).splitlines()[0][:160]}"
+        )
+        return
+    for name, got, plain in zip(case.arguments.diff_names, outcome.grads, case.base.grads, strict=True):
+        if not compare.same(got, plain):
+            yield _finding(f"the gradient of {name!r} is another one", name)
+
+
+def _finding(what: str, argument: str | None = None) -> Finding:
+    return Finding(
+        "checkpoint-breaks", f"under checkpointing {what}", argument=argument, stack="checkpoint",
+        cause="forward runs twice there, and the second run does not do the same as the first",
+        fix="keep no state between calls, and everything backward needs with ctx.save_for_backward", level="warning",
+    )  # fmt: skip

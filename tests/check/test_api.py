@@ -1,0 +1,122 @@
+"""`check`, `assert_correct`, `gradcheck`: what they take, return and raise; the JSON form."""
+
+from __future__ import annotations
+
+import json
+
+import mutants
+import pytest
+import torch
+
+import pullback as pb
+from pullback.check import formats
+from pullback.errors import GradientMismatchError, UsageError
+
+TARGET_KEYS = {
+    "name", "file", "line", "kind", "status", "inputs", "inputs_repr", "reference", "verdict", "findings", "skipped",
+    "seconds",
+}  # fmt: skip
+FINDING_KEYS = {
+    "code", "name", "severity", "probe", "stack", "argument", "line", "message", "cause", "fix", "formula", "evidence",
+}  # fmt: skip
+
+
+def test_the_json_form_is_the_promised_one() -> None:
+    data = json.loads(formats.as_json(pb.check(mutants.WrongFormula, *mutants.pair())))
+    assert data["version"] == 1
+    assert data["tool"]["name"] == "pullback"
+    assert data["summary"] == {"targets": 1, "ok": 0, "fault": 1, "unchecked": 0}
+    (target,) = data["targets"]
+    assert set(target) >= TARGET_KEYS
+    assert set(target["findings"][0]) == FINDING_KEYS
+    assert target["findings"][0]["code"] == "PB204"
+
+
+@pytest.mark.parametrize("name", sorted(formats.FORMATS))
+def test_every_format_names_the_fault(name) -> None:
+    text = formats.FORMATS[name](pb.check(mutants.WrongFormula, *mutants.pair()))
+    assert "PB204" in text
+
+
+def test_sarif_and_junit_are_well_formed() -> None:
+    from xml.etree import ElementTree as ET
+
+    report = pb.check(mutants.WrongFormula, *mutants.pair())
+    run = json.loads(formats.sarif(report))["runs"][0]
+    assert {r["ruleId"] for r in run["results"]} == {r["id"] for r in run["tool"]["driver"]["rules"]}
+    assert ET.fromstring(formats.junit(report).encode()).get("failures") == "1"
+
+
+def test_apply_stands_for_its_class() -> None:
+    assert pb.check(mutants.Product.apply, *mutants.pair()).targets[0].name == "Product"
+
+
+def test_the_wrong_entry_is_named_with_got_and_expected() -> None:
+    finding = pb.check(mutants.WrongFormula, *mutants.pair()).findings[0]
+    assert finding.argument == "x"
+    assert round(finding.evidence["got"] / finding.evidence["expected"], 5) == 1.0
+
+
+def test_assert_correct_raises_with_the_report() -> None:
+    pb.assert_correct(mutants.Product, *mutants.pair())
+    with pytest.raises(GradientMismatchError, match="wrong-derivative"):
+        pb.assert_correct(mutants.WrongFormula, *mutants.pair())
+
+
+def test_gradcheck_is_a_drop_in() -> None:
+    assert pb.gradcheck(mutants.Product.apply, mutants.pair(), fast_mode=True)
+    assert not pb.gradcheck(mutants.WrongFormula.apply, mutants.pair(), raise_exception=False)
+
+
+def test_an_intention_is_checked_exactly() -> None:
+    class Round(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.round()
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return 2 * grad_output
+
+    x = mutants.randn(5)
+    assert pb.check(Round, x).ok
+    assert pb.check(Round, x).targets[0].verdict == "intent"
+    assert pb.check(Round, x, intended=lambda x: 2 * x).ok
+    assert "surrogate-scale-wrong" in pb.check(Round, x, intended=lambda x: 1 * x).names()
+
+
+def test_a_reference_serves_an_opaque_forward() -> None:
+    class Opaque(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return torch.from_numpy(x.detach().numpy() ** 3)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return 3 * ctx.saved_tensors[0] ** 2 * grad_output
+
+    x = mutants.randn(5)
+    assert pb.check(Opaque, x).targets[0].reference == "finite-differences"
+    assert pb.check(Opaque, x, reference=lambda x: x**3).targets[0].reference == "given"
+    names = pb.check(Opaque, x, reference=lambda x: x**2).names()
+    assert {"wrong-derivative", "wrong-forward-value"} <= set(names)
+
+
+def test_a_function_of_pullback_is_a_target() -> None:
+    @pb.function
+    def double(x):
+        return 2 * x
+
+    @double.grad("x")
+    def _(g):
+        return 3 * g
+
+    report = pb.check(double, mutants.randn(4))
+    assert report.targets[0].kind == "pullback.Function"
+    assert "wrong-derivative" in report.names()
+
+
+def test_what_is_not_callable_is_refused() -> None:
+    with pytest.raises(UsageError, match="must be callable"):
+        pb.check(3)

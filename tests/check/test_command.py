@@ -1,0 +1,117 @@
+"""`pullback check`: paths, exit status, formats, baselines, comments, hanging and crashing targets, slices."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+import pytest
+
+from pullback.cli import check as command
+
+GOOD = """
+import torch
+
+class Good(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * ctx.saved_tensors[0] * grad_output
+"""
+BAD = GOOD.replace("Good", "Bad").replace("return 2 *", "return 3 *")
+HANGS = GOOD.replace("Good", "Hangs").replace("        return 2 *", "        while True: pass\n        return 2 *")
+CRASHES = GOOD.replace("Good", "Crashes").replace(
+    "        return 2 *", "        __import__('os').abort()\n        return 2 *"
+)
+SCRIPT = GOOD + "\nraise SystemExit('a training script must not be started')\nfor i in range(3): print(i)\n"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Write files, run the command there, give back status, output and the report."""
+    monkeypatch.chdir(tmp_path)
+
+    def go(files: dict[str, str], *options: str, paths=(".",)):
+        for name, text in files.items():
+            (tmp_path / name).write_text(textwrap.dedent(text))
+        status = command.main([*paths, "--format", "json", "--quiet", "-j", "1", *options])
+        out = capsys.readouterr().out
+        return status, json.loads(out) if out.startswith("{") else out
+
+    return go
+
+
+def test_good_and_bad(run) -> None:
+    assert run({"good.py": GOOD})[0] == 0
+    status, report = run({"bad.py": BAD})
+    assert status == 1
+    assert {t["name"]: (t["file"], t["status"]) for t in report["targets"]} == {
+        "Good": ("good.py", "ok"),
+        "Bad": ("bad.py", "fault"),
+    }
+
+
+def test_no_target_and_no_such_path(run) -> None:
+    assert run({"empty.py": "x = 1\n"})[0] == 2
+    assert run({}, paths=("nowhere",))[0] == 2
+
+
+def test_one_that_hangs_or_crashes_loses_only_itself(run) -> None:
+    status, report = run({"all.py": HANGS + CRASHES + GOOD}, "--timeout", "15")
+    found = {t["name"]: t for t in report["targets"]}
+    assert status == 1
+    assert found["Hangs"]["status"] == "unchecked"
+    assert "15 s" in found["Hangs"]["unchecked"]
+    assert "SIGABRT" in found["Crashes"]["findings"][0]["message"]
+    assert found["Good"]["status"] == "ok"
+
+
+def test_a_script_is_not_started(run) -> None:
+    status, report = run({"train.py": SCRIPT})
+    assert status == 0
+    assert "slice" in report["targets"][0]["notes"][0]
+
+
+def test_baseline_and_selection(run, tmp_path) -> None:
+    assert run({"bad.py": BAD}, "--write-baseline", "known.json")[0] == 0
+    assert run({}, "--baseline", "known.json")[0] == 0
+    assert run({}, "--ignore", "PB204")[0] == 0
+    assert run({}, "--select", "wrong-derivative")[0] == 1
+
+
+def test_comments_are_heard(run) -> None:
+    ignored = BAD.replace(
+        "class Bad(torch.autograd.Function):", "class Bad(torch.autograd.Function):  # pullback: ignore[PB204]"
+    )
+    meant = BAD.replace(
+        "class Bad(torch.autograd.Function):", "class Bad(torch.autograd.Function):  # pullback: surrogate"
+    )
+    assert run({"one.py": ignored})[0] == 0
+    status, report = run({"one.py": meant})
+    assert status == 0
+    assert report["targets"][0]["verdict"] == "intent"
+
+
+def test_the_cases_file_gives_inputs_and_intentions(run, tmp_path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.pullback]\ncases = "cases.py"\n')
+    cases = "import torch\ndef Bad_inputs(): return (torch.randn(3),)\ndef Bad_intended(x): return 1.5 * x * x\n"
+    status, report = run({"bad.py": BAD, "cases.py": cases}, paths=("bad.py",))
+    assert status == 0
+    assert report["targets"][0]["inputs"] == "cases"
+
+
+def test_a_notebook(run) -> None:
+    cell = {"cell_type": "code", "source": ["%matplotlib inline\n", *BAD.splitlines(keepends=True)], "metadata": {}}
+    status, report = run({"book.ipynb": json.dumps({"cells": [cell], "nbformat": 4, "nbformat_minor": 5})})
+    assert status == 1
+    assert report["targets"][0]["name"] == "Bad"
+
+
+def test_a_module_and_one_of_its_names(run) -> None:
+    status, report = run({"both.py": GOOD + BAD}, paths=("both:Good",))
+    assert status == 0
+    assert [t["name"] for t in report["targets"]] == ["Good"]
