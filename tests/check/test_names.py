@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import pullback.check.battery
+from pullback.check import battery
 from pullback_lint import catalogue
 
-SOURCES = sorted(Path(pullback.check.battery.__file__).parent.rglob("*.py"))
+SOURCES = sorted(Path(battery.__file__).parent.rglob("*.py"))
 WORDS = re.compile(r'(?:Finding|Cause)\(\s*"([a-z0-9-]+)"|^\s+\(r".*", "([a-z0-9-]+-[a-z0-9-]+)"', re.MULTILINE)
 
 
