@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--baseline", metavar="FILE", help="report only what the file does not know")
     add("--write-baseline", metavar="FILE", help="write all findings to the file as known, and report nothing")
     add("--exclude", action="append", default=[], metavar="GLOB", help="leave out paths that match")
-    add("--jobs", "-j", type=int, default=1, metavar="N", help="processes; 0 for one per CPU (default: 1)")
+    add("--jobs", "-j", type=int, default=0, metavar="N", help="processes; 0 for one per CPU if there are many files")
     add("--isolated", action="store_true", help="do not read pyproject.toml")
     add("--explain", metavar="CODE", help="print the page of a fault, by code or name")
     add("--version", action="version", version=f"pullback-lint {__version__}")

@@ -21,7 +21,9 @@ from pullback_lint.problem import Problem
 _WORDS = ("Function", "def backward", "custom_op", "triton_op", "pullback")
 """A file without any of these words holds nothing to lint."""
 
-_RELEVANT = re.compile(r"Function\s*[,)]|def backward|custom_op\(|triton_op\(|(?:import|from) pullback")
+_RELEVANT = re.compile(
+    r"class\s+\w+\s*\([^)]*Function\s*[,)]|def backward|custom_op\(|triton_op\(|(?:import|from) pullback"
+)
 """Nor does one with these words, but none in the place of a base class, a definition, a decorator or an import."""
 
 SYNTAX_ERROR = "PB000"
