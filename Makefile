@@ -35,6 +35,7 @@ lint: setup ## style, formatting, types
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
+	@$(BIN)/pullback-lint src
 
 bench: setup ## the budgets, as ratios measured side by side
 	@$(BIN)/python -m pytest -p pytest_benchmark.plugin --benchmark-only benchmarks

@@ -241,7 +241,7 @@ def _(scene: Scene) -> None:
         return x
 
     forward.__name__, forward.__qualname__ = scene.name, f"Layer.{scene.name}"
-    scene.says(forward, "Layer", f"def {scene.name}(x, …)")
+    scene.says(forward, "Layer", f"def {scene.name}_function(x, weight)")
     pb.function(forward)
 
 

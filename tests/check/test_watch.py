@@ -59,6 +59,6 @@ def test_run_keeps_the_status_of_the_script(tmp_path, capsys, status, fail_on, e
 def test_the_plugin_makes_one_test_per_target(pytester) -> None:
     pytester.makepyfile(bad=SCRIPT.split("op =")[0])
     pytester.makepyfile(test_it="def test_it(pullback_check): pass")
-    result = pytester.runpytest_inprocess("-p", "pullback_pytest", "--pullback", "-q")
+    result = pytester.runpytest_inprocess("--pullback", "-q")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*PB204 wrong-derivative*"])

@@ -1,4 +1,4 @@
-"""``pullback derive``: print the gradient of a formula as code to paste."""
+"""Print the gradient of a formula as code to paste: a Function, an autograd.Function, or LaTeX."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def captures(functions: Iterable[Any]) -> list[Capture]:
     return [
         Capture(fn, path, value)
         for fn in reachable(functions)
-        for path, value in _reads(fn)
+        for path, value in reads(fn)
         if not _fixed(value) and not python_functions(value)
     ]
 
@@ -69,13 +69,13 @@ def reachable(functions: Iterable[Any]) -> list[types.FunctionType]:
         for fn in python_functions(todo.pop()):
             if id(fn) not in found:
                 found[id(fn)] = fn
-                todo.extend(value for _, value in _reads(fn) if not _fixed(value))
+                todo.extend(value for _, value in reads(fn) if not _fixed(value))
     return list(found.values())
 
 
 def refers_to(fn: Any, thing: Any) -> bool:
     """Whether ``fn``, or a function that it may call, reads ``thing`` from outside."""
-    return any(value is thing for reached in reachable([fn]) for _, value in _reads(reached))
+    return any(value is thing for reached in reachable([fn]) for _, value in reads(reached))
 
 
 def _fixed(value: Any) -> bool:
@@ -128,7 +128,8 @@ def reader(captured: list[Capture]) -> Callable[[], tuple[Any, ...]]:
     return types.FunctionType(code, fn.__globals__, "read", None, tuple(cells[name] for name in code.co_freevars))
 
 
-def _reads(fn: types.FunctionType) -> Iterator[tuple[tuple[str, ...], Any]]:
+def reads(fn: types.FunctionType) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The paths that a function reads from outside, with what is there now."""
     for code in nested_code(fn.__code__):
         instructions = [i for i in dis.get_instructions(code) if i.opname not in ("PUSH_NULL", "CACHE", "NOP")]
         for position, instruction in enumerate(instructions):

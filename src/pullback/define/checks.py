@@ -126,7 +126,8 @@ def cotangent(function: Function[..., Any], rule: Rule, constant: bool) -> None:
             "a rule that always returns None",
             f"put return before the result; for no gradient say {function.name}.nondiff(…)",
         )
-    if rule.fn.__qualname__ == function.fn.__qualname__ and rule.fn.__module__ == function.fn.__module__:
+    same = rule.fn.__qualname__ == function.fn.__qualname__ and rule.fn.__module__ == function.fn.__module__
+    if same and function.name.isidentifier():  # a lambda replaces nothing
         raise DefinitionError(
             who,
             "a rule needs a name of its own: it would replace the Function",

@@ -110,5 +110,5 @@ def _compare_one(
         rule.who(function.name, [arg]),
         f"must be the derivative of the forward, {expected.flatten()[worst]:.6g} at element {worst} on the first call",
         f"{got.flatten()[worst]:.6g} for {_describe.tensor(got)}, off by {error:.3g} at most",
-        f'correct the rule; if it is meant to differ, say @{function.name}.grad("{arg}", surrogate=True)',
+        f'correct the rule; if it is meant to differ, @{function.name}.grad("{arg}", surrogate=True), or grad_like',
     )

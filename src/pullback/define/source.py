@@ -20,6 +20,7 @@ from pullback.define.call import zero
 from pullback.define.fit import Like, fit
 from pullback.define.function import Function
 from pullback.define.keep import MARK, Kept
+from pullback.define.purity import changes_nothing
 from pullback.define.rule import Rule
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def way_in(function: Function[..., Any], shape: Shape, **helpers: Any) -> Callab
     """The function that picks the class for the arguments that need a gradient, or none."""
     p = prefix(function)
     _, nondiff = function.opted_out()
+    pure = not shape.opaque and changes_nothing([function.fn])
     bits = " | ".join(f"{n}.requires_grad << {i}" for i, n in enumerate(shape.tensors) if n not in nondiff) or "0"
     values = ", ".join(function.params)
     lines = [
@@ -64,9 +66,9 @@ def way_in(function: Function[..., Any], shape: Shape, **helpers: Any) -> Callab
         f"  except {p}OtherWay as {p}way:",
         f"   {p}found = {p}way",
         f"  return {p}other({p}found, {values})",
-        *_versions(p, shape.tensors),
+        *([] if pure else _versions(p, shape.tensors)),
         f" {p}r = {p}forward({_passing(function, _detached(nondiff & {*shape.tensors}))})",
-        *_unchanged(p, shape.tensors, f"{p}changed_input({p}function)"),
+        *([] if pure else _unchanged(p, shape.tensors, f"{p}changed_input({p}function)")),
         *([f" if {p}r.__class__ is {p}Kept: {p}r = {p}r.out"] if shape.kept else []),
         f" if {p}r.__class__ is not {p}Tensor:" if shape.single else _not_a_tuple(p, shape),
         f"  return {p}odd({p}r)",
@@ -164,6 +166,7 @@ class _Writer:
         self.values = [n for n in (*shape.plain, *shape.objects) if n in wanted or (reruns and n in shape.plain)]
         self.unsaved = [n for n in needed if n not in self.saved]
         self.out_wanted = "out" in wanted
+        self.pure = not shape.opaque and changes_nothing([function.fn])
         self.rules: dict[str, Any] = {}
         for i, (rule, fn, _) in enumerate(self.plan):
             self.rules |= {f"call{i}": fn, f"rule{i}": rule, f"needed{i}": self.plan[i][2]}
@@ -175,10 +178,10 @@ class _Writer:
         p, tensors = self.p, self.shape.tensors
         return [
             f"def {p}forward_({p}ctx, {', '.join(self.function.params)}):",
-            *_versions(p, tensors),
+            *([] if self.pure else _versions(p, tensors)),
             *self._run(),
             *self._unpack(),
-            *_unchanged(p, tensors, f"{p}changed_input({p}function)"),
+            *([] if self.pure else _unchanged(p, tensors, f"{p}changed_input({p}function)")),
             *self._alias(),
             *self._keep(),
             f" return {', '.join((*self.outs, *self.shape.hidden))}{'' if self._one else ','}",
@@ -292,14 +295,15 @@ class _Writer:
         p = self.p
         rule, _, args = self.plan[i]
         residuals = [n for w in rule.wants for n in (self.outs if w == "out" else [w]) if n in self.saved]
-        guarded = [*[f"{p}g{j}" for j in range(self.shape.outputs)], *dict.fromkeys(residuals)]
+        pure = not self.shape.opaque and changes_nothing([rule.fn])
+        guarded = [] if pure else [*[f"{p}g{j}" for j in range(self.shape.outputs)], *dict.fromkeys(residuals)]
         lines = [
-            *_versions(p, guarded),
+            *([] if pure else _versions(p, guarded)),
             f" try: {p}r = {p}call{i}({p}g, {', '.join(self._value(w) for w in rule.wants)})",
             f" except {p}Exception as {p}e:",
             f"  {p}noted({p}e, {p}function, {p}rule{i})",
             "  raise",
-            *_unchanged(p, guarded, f"{p}changed({p}function, {p}rule{i})"),
+            *([] if pure else _unchanged(p, guarded, f"{p}changed({p}function, {p}rule{i})")),
         ]
         if len(args) == 1:
             return [*lines, *self._fit(i, args[0], f"{p}r")]
