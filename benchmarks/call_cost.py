@@ -53,7 +53,7 @@ def rows() -> list[Row]:
         Row("a kept mask, by hand", t(im.MaskByHand.apply, x)),
         Row("Function, a kept mask", t(im.kept_mask, x), "a kept mask, by hand", 1.05),
         Row("a kept float, by hand", t(im.FloatByHand.apply, x)),
-        Row("Function, a kept float", t(im.kept_float, x), "a kept float, by hand", 1.1)  # one more output: the way of its second derivative,
+        Row("Function, a kept float", t(im.kept_float, x), "a kept float, by hand", 1.1),  # one more output
         Row("nothing requires grad, plain formula", im.forward(im.plain, idle)),
         Row(
             "nothing requires grad, Function",
