@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import mutants
 import pytest
+import torch
 
+import pullback as pb
 from pullback.check import watch
 from pullback.cli import run
 
@@ -62,3 +64,20 @@ def test_the_plugin_makes_one_test_per_target(pytester) -> None:
     result = pytester.runpytest_inprocess("--pullback", "-q")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*PB204 wrong-derivative*"])
+
+
+def test_functions_are_met_under_their_own_names() -> None:
+    @pb.function
+    def cubed(x):
+        return x**3
+
+    @cubed.grad("x")
+    def _(g, x):
+        return 2 * x**2 * g
+
+    x = torch.randn(3, requires_grad=True)
+    with pb.watch() as report:
+        for _ in range(3):
+            cubed(x).sum().backward()
+    assert [t.name for t in report.targets] == ["cubed"]
+    assert "wrong-derivative" in {f.name for f in report.findings}

@@ -15,15 +15,17 @@ from pullback import _describe
 from pullback.check import battery, state, tree
 from pullback.check.report import Report, TargetReport
 from pullback.check.target import is_function, portable, target
+from pullback.define.call import Call
+from pullback.define.decorate import function_of
 
 CALLS = 3  # of every new combination of shapes and dtypes are kept for checking
 COMBINATIONS = 4  # per class
 
 
 class Met:
-    """A class that was met, and the calls kept of it."""
+    """A class or Function that was met, and the calls kept of it."""
 
-    def __init__(self, cls: type[torch.autograd.Function]) -> None:
+    def __init__(self, cls: Any) -> None:
         self.cls = cls
         self.calls: dict[str, list[tuple[Any, ...]]] = {}
         self.seen = 0
@@ -55,7 +57,7 @@ class Watcher:
     """Wraps ``forward`` and ``backward`` of every subclass, those that exist and those that come later."""
 
     def __init__(self) -> None:
-        self.met: dict[type, Met] = {}
+        self.met: dict[Any, Met] = {}
         self.replaced: list[tuple[type, str, Any]] = []
         self.originals: dict[int, Any] = {}
         self.depth = 0
@@ -120,8 +122,8 @@ class Watcher:
 
         @functools.wraps(plain)
         def backward(*args: Any) -> Any:
-            if not self.off and cls in self.met:
-                self.met[cls].backwards += 1
+            if not self.off and _subject(cls) in self.met:
+                self.met[_subject(cls)].backwards += 1
             return plain(*args)
 
         return type(method)(backward) if isinstance(method, (staticmethod, classmethod)) else backward
@@ -132,8 +134,27 @@ class Watcher:
         if torch.compiler.is_compiling():
             self.compiled = True
             return
-        if is_function(cls):
-            self.met.setdefault(cls, Met(cls)).keep(arguments)
+        if arguments and isinstance(arguments[0], Call):  # the general form of a Function
+            call, *tensors = arguments
+            subject, arguments = call.function.face, tuple(call.args.join(tensors).values())
+        else:
+            subject = _subject(cls)
+        if _can_be_called_again(subject):
+            self.met.setdefault(subject, Met(subject)).keep(arguments)
+
+
+def _subject(cls: type) -> Any:
+    """What a class stands for: the Function that it was made for, or itself."""
+    made = vars(cls).get("__pullback__")
+    return cls if made is None else made.face
+
+
+def _can_be_called_again(subject: Any) -> bool:
+    """Whether the values of a call, in order, are the arguments of another; pullback's own classes are nobody's."""
+    made = function_of(subject)
+    if made is None:
+        return is_function(subject) and not subject.__module__.startswith("pullback.define.")
+    return all(p.kind.name.startswith("POSITIONAL") for p in made.arguments.signature.parameters.values())
 
 
 def _has_setup(cls: type) -> bool:
@@ -190,8 +211,8 @@ def judged(watcher: Watcher) -> list[TargetReport]:
     return reports
 
 
-def _is_torchs(cls: type) -> bool:
-    return cls.__module__.split(".")[0] == "torch"
+def _is_torchs(cls: Any) -> bool:
+    return bool(cls.__module__.split(".")[0] == "torch")
 
 
 def _judged(met: Met) -> TargetReport:

@@ -51,7 +51,7 @@ def apply(call: Call, tensors: Tensors) -> Tensors:
 def general(function: Function[..., Any]) -> type[AutogradFunction]:
     """The general autograd.Function under the name of ``function``: graphs and profiles show ``<name>Backward``."""
     if function.general is None:
-        function.general = type(function.name, (General,), {})
+        function.general = type(function.name, (General,), {"__pullback__": function})
     return function.general  # type: ignore[no-any-return]
 
 

@@ -98,6 +98,7 @@ def autograd_class(
     space = compiled(function, p, (*writer.forward(), *writer.backward()), names)
     methods = {n: staticmethod(space[f"{p}{n}"]) for n in ("forward_", "backward_")}
     body = {"forward": methods["forward_"], "backward": methods["backward_"], "__module__": function.fn.__module__}
+    body["__pullback__"] = function
     return type(function.name, (AutogradFunction,), body)
 
 
