@@ -12,12 +12,21 @@ from pullback._torch import TorchFunctionMode
 from pullback.check import compare
 from pullback.check.case import Case
 from pullback.check.samples import Sample
+from pullback.define.decorate import function_of
+from pullback.define.derivative import Derived
 
 HINT = re.compile(
     r"(?<![a-z])ste(?![a-z])|straight.?through|surrogate|pass.?through|lower.?bound|upper.?bound|fake.?quant|spik|"
     r"revers|grad\w*.?(scal|clip|mod|hook|multipl)|(scal|clip|stop|detach|fak)\w*.?grad|binari[sz]|round|quant|guided",
     re.IGNORECASE,
 )
+
+
+def is_declared(case: Case, name: str) -> bool:
+    """Whether a pullback Function says that the gradient of an argument is meant to differ."""
+    made = function_of(case.target.subject)
+    rule = made and made.declared(name.partition("[")[0])
+    return rule is not None and (rule.surrogate or (isinstance(rule, Derived) and rule.smooth))
 
 
 def is_flat(samples: Sequence[Sample], leaf: int) -> bool:

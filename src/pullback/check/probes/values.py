@@ -120,7 +120,9 @@ def _leaf(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> Itera
             f"at a kink or a tie the gradient of {name!r} is not PyTorch's choice"
         )
         return
-    if intent.is_flat(taken, leaf):
+    if intent.is_declared(case, name):
+        yield _note(case, "surrogate-gradient", name, "it is declared as one")
+    elif intent.is_flat(taken, leaf):
         yield from _surrogate(case, truth, taken, wrong, leaf)
     elif intent.is_identity(taken, leaf):
         yield from _modifier(case, truth, taken, wrong, leaf)
