@@ -25,7 +25,7 @@ HINT = re.compile(
 def is_declared(case: Case, name: str) -> bool:
     """Whether a pullback Function says that the gradient of an argument is meant to differ."""
     made = function_of(case.target.subject)
-    rule = made and made.declared(name.partition("[")[0])
+    rule = None if made is None else made.declared(name.partition("[")[0])
     return rule is not None and (rule.surrogate or (isinstance(rule, Derived) and rule.smooth))
 
 

@@ -131,7 +131,8 @@ def _watched(call: Call, tensors: Tensors) -> Iterator[None]:
         if tracing_graph() and call.function.reruns():
             stack.enter_context(no_random(call.function.name))
         watch = (call.function.reruns() or in_transform()) and not tracing_graph()
-        state = RandomState(tensors) if watch else None
+        values = [*tensors, *(v for name in call.args.names for v in call.args.rest(name))]
+        state = RandomState(values) if watch else None
         yield
     if state is not None and state.moved():
         call.note_random(state)

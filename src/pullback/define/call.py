@@ -24,7 +24,7 @@ from pullback.define.keep import Kept, run_forward
 from pullback.define.rng import RandomState
 from pullback.define.rule import Rule
 from pullback.define.split import Split, split
-from pullback.errors import DoubleBackwardError, ForwardResultError, PullbackError, RuleResultError
+from pullback.errors import DefinitionError, DoubleBackwardError, ForwardResultError, PullbackError, RuleResultError
 
 Flat = Sequence[torch.Tensor | None]
 
@@ -165,12 +165,22 @@ class Call:
         for rule, fn, args in self.function.plan(self.needed(mask), of):
             replay = self.rng.replay() if self.rng and self.function.is_own(rule) else nullcontext()
             with replay:
-                results = running.run(self.function, rule, fn, args, g, [env[w] for w in rule.wants])
+                results = running.run(self.function, rule, fn, args, g, [self._found(rule, env, w) for w in rule.wants])
             for arg, result in zip(args, results, strict=True):
                 found[arg] = self._fitted(rule, arg, result)
         supply = {arg: iter(results) for arg, results in found.items()}
         pairs = [(next(supply[a]) if a in supply else None, m) for a, m in zip(self.args.owners, mask, strict=True)]
         return [result if m else None for result, m in pairs]
+
+    def _found(self, rule: Rule, env: dict[str, Any], want: str) -> Any:
+        if want not in env:
+            raise DefinitionError(
+                rule.who(self.function.name),
+                f"needs {want!r}, which the forward kept in other calls",
+                f"a call that kept {_describe.names(self.kept.names)}",
+                f"keep it in every call: pb.keep(out, {want}=None) where there is none",
+            )
+        return env[want]
 
     def _fitted(self, rule: Rule, arg: str, result: Any) -> list[torch.Tensor | None]:
         wanted = [w for w, owner in zip(self.like, self.args.owners, strict=True) if owner == arg]

@@ -17,6 +17,7 @@ import torch
 from pullback import _describe
 from pullback._torch import AutogradFunction
 from pullback.define.decorate import function_from
+from pullback.define.derivative import differentiable
 from pullback.define.function import Function
 from pullback.define.keep import keep
 from pullback.define.rule import Rule
@@ -32,9 +33,9 @@ class Context:
         self.__dict__.update(attributes or {})
         self.needs_input_grad = tuple(needs)
         self.saved_tensors = saved
-        self.saved_for_forward: Any = ()
-        self.dirty: tuple[Any, ...] = ()
-        self.constant: tuple[Any, ...] = ()
+        self._pullback_forward: Any = ()
+        self._pullback_dirty: tuple[Any, ...] = ()
+        self._pullback_constant: tuple[Any, ...] = ()
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for backward."""
@@ -42,15 +43,15 @@ class Context:
 
     def save_for_forward(self, *tensors: Any) -> None:
         """Keep tensors for forward mode."""
-        self.saved_for_forward = tensors
+        self._pullback_forward = tensors
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Note what forward changes in place."""
-        self.dirty = tensors
+        self._pullback_dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Note the outputs that have no gradient."""
-        self.constant = tensors
+        self._pullback_constant = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
         """Accept the request: cotangents that did not come are zeros without memory."""
@@ -143,21 +144,21 @@ def from_autograd(cls: type[torch.autograd.Function], *, inplace: str | None = N
 
 def _forward(cls: Any, signature: inspect.Signature, state: str, inplace: str | None) -> Callable[..., Any]:
     def forward(*args: Any) -> Any:
-        ctx = Context([isinstance(a, torch.Tensor) and a.is_floating_point() for a in args])
+        ctx = Context([isinstance(a, torch.Tensor) and differentiable(a) for a in args])
         if _new_style(cls):
             out = cls.forward(*args)
             cls.setup_context(ctx, args, out)
         else:
             out = cls.forward(ctx, *args)
-        if ctx.dirty and inplace is None:
+        if ctx._pullback_dirty and inplace is None:
             raise DefinitionError(
                 f"from_autograd({cls.__name__})",
                 "needs to know what forward changes in place",
-                f"a forward that marks {len(ctx.dirty)} tensors as dirty",
+                f"a forward that marks {len(ctx._pullback_dirty)} tensors as dirty",
                 f'from_autograd({cls.__name__}, inplace="{next(iter(signature.parameters))}")',
             )
-        constant = [i for i, o in enumerate(_flat(out)) if any(o is c for c in ctx.constant)]
-        kept = {"saved": ctx.saved_tensors, "forward": ctx.saved_for_forward, "attributes": ctx.stored()}
+        constant = [i for i, o in enumerate(_flat(out)) if any(o is c for c in ctx._pullback_constant)]
+        kept = {"saved": ctx.saved_tensors, "forward": ctx._pullback_forward, "attributes": ctx.stored()}
         return keep(out, **{state: {**kept, "inputs": _owners(signature, args), "constant": constant}})
 
     forward.__signature__ = signature  # type: ignore[attr-defined]

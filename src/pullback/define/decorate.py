@@ -136,7 +136,7 @@ def _check_forward(fn: Any) -> None:
             f"{name} ({where})", "a forward returns its result", "a generator or coroutine", "return it"
         )
     outer = fn.__qualname__.rpartition(".")[0]
-    if outer and not outer.endswith("<locals>"):
+    if outer and not outer.endswith(">"):  # <locals>, <listcomp>: not a class
         raise DefinitionError(
             f"{fn.__qualname__} ({where})",
             "a Function stands outside of classes",

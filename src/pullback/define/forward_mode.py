@@ -64,6 +64,8 @@ def _by_jvp_rules(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]
 
 def _transposed(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) -> list[Any]:
     mask = [t is not None for t in given]
+    if not call.function.plan(call.needed(mask)):  # what moves is declared as not differentiable
+        return [torch.zeros(w.shape, dtype=w.dtype, device=w.device) for w in likes]
     smooth = [w.dtype.is_floating_point or w.dtype.is_complex for w in likes]
     chosen: list[int] = []
 
@@ -136,13 +138,17 @@ def _is_linear(call: Call) -> bool:
                 _made(Like(o.shape, o.dtype, o.device), generator, 1e3) for o in flat[: len(trial.out.owners)]
             ]
             one = trial.gradients(mask, res, cotangents)
-            other = trial.gradients(mask, res, [-3 * g for g in cotangents])
+            others = [(k, trial.gradients(mask, res, [k * g for g in cotangents])) for k in (-3, 1e-3, 1e-5)]
         except PullbackError:
             raise
         except Exception:  # the made-up data did not suit the rules: nothing is known, and nothing refused
             return True
-        pairs = [(a, b) for a, b in zip(one, other, strict=True) if a is not None and b is not None]
-        return all(torch.allclose(-3 * a, b, rtol=1e-2, atol=1e-3, equal_nan=True) for a, b in pairs)
+        return all(_scaled(k, one, other) for k, other in others)
+
+
+def _scaled(k: float, one: Flat, other: Flat) -> bool:
+    pairs = [(a, b) for a, b in zip(one, other, strict=True) if a is not None and b is not None]
+    return all(torch.allclose(k * a, b, rtol=1e-2, atol=1e-3, equal_nan=True) for a, b in pairs)
 
 
 def _values(call: Call, tensors: Sequence[torch.Tensor]) -> list[Any]:

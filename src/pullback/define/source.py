@@ -196,7 +196,7 @@ class _Writer:
         p, function = self.p, self.function
         random = function.reruns()
         tensors = self.shape.tensors
-        lines = [f" {p}state = {p}RandomState(({', '.join(tensors)},))"] if random else []
+        lines = [f" {p}state = {p}RandomState(({', '.join(function.params)},))"] if random else []
         if self.watched:
             lines += [f" with {p}enable_grad(): {p}r = {p}forward({_passing(function, _detached(tensors))})"]
         else:

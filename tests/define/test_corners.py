@@ -1,0 +1,101 @@
+"""Corners that once were wrong: each a call that looks harmless."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+from compare import assert_gradients
+
+import pullback as pb
+from pullback.errors import DefinitionError, ForwardModeError
+
+
+def test_a_derived_forward_draws_the_same_numbers_from_a_generator_of_its_own() -> None:
+    @pb.function
+    def drop(x, generator):
+        return x * torch.bernoulli(torch.full(x.shape, 0.5), generator=generator) * random.choice((1.0, 2.0))
+
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(5):
+        x = torch.ones(16, requires_grad=True)
+        out = drop(x, generator)
+        state, python = generator.get_state(), random.getstate()
+        out.sum().backward()
+        assert torch.equal(x.grad, out.detach())
+        assert torch.equal(generator.get_state(), state)
+        assert random.getstate() == python
+
+
+def test_a_class_may_call_its_attributes_what_it_likes() -> None:
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factors):
+            ctx.constant, ctx.dirty, ctx.saved_for_forward = factors, True, "mine"
+            return x * sum(factors)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            assert ctx.dirty is True
+            assert ctx.saved_for_forward == "mine"
+            return grad_output * sum(ctx.constant), None
+
+    x = torch.ones(3, requires_grad=True)
+    pb.from_autograd(Scale)(x, [1.0, 2.0]).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0, 3.0]
+
+
+def test_a_class_is_told_that_complex_inputs_need_gradients() -> None:
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            if ctx.needs_input_grad[1]:
+                ctx.save_for_backward(x)
+            return x * w
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return None, grad_output * x.conj()
+
+    x, w = torch.full((3,), 2.0 + 1.0j), torch.ones(3, dtype=torch.complex64, requires_grad=True)
+    found = torch.autograd.grad(pb.from_autograd(Product)(x, w).abs().sum(), w)
+    assert_gradients(found, torch.autograd.grad((x * w).abs().sum(), w))
+
+
+@pytest.mark.parametrize("limit", [0.5, 100.0])
+def test_a_rule_that_is_linear_on_a_part_only_has_no_forward_mode(limit: float) -> None:
+    clip = pb.function(lambda x, limit: x.clone())
+    clip.grad("x")(lambda g, limit: torch.where(g.abs() > limit, g * 0, g))
+    with pytest.raises(ForwardModeError):
+        torch.func.jvp(lambda x: clip(x, limit), (torch.ones(2),), (torch.full((2,), 200.0),))
+
+
+def test_what_is_not_differentiable_has_no_tangent_either() -> None:
+    scaled = pb.function(lambda x, m: x * m)
+    scaled.grad("x")(lambda g, m: g * m)
+    scaled.nondiff("m")
+    x, m = torch.ones(3), torch.full((3,), 2.0)
+    assert not torch.func.jvp(lambda m: scaled(x, m), (m,), (m,))[1].any()
+    assert not torch.func.hessian(lambda m: (scaled(x, m) ** 2).sum())(m).any()
+
+
+def test_a_residual_that_one_call_did_not_keep_is_named() -> None:
+    @pb.function
+    def halved(x, kept):
+        return pb.keep(x / 2, positive=x > 0) if kept else x / 2
+
+    @halved.grad("x")
+    def _(g, positive):
+        return g / 2 * positive
+
+    x = torch.ones(3, requires_grad=True)
+    halved(x, True).sum().backward()
+    with pytest.raises(DefinitionError, match="'positive'"):
+        halved(x, False).sum().backward()
+
+
+def test_functions_are_made_in_comprehensions() -> None:
+    scaled = [pb.function(lambda x, k=k: x * k) for k in (1.0, 2.0)]
+    assert [f(torch.ones(())).item() for f in scaled] == [1.0, 2.0]
