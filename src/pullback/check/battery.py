@@ -7,7 +7,7 @@ import importlib
 import inspect
 import pkgutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -165,8 +165,3 @@ def _conclude(case: Case, report: TargetReport) -> None:
     report.notes += case.facts.get("notes", [])
     if case.facts.get("tested"):
         report.verdict = case.facts.get("verdict", "tested")
-
-
-def fault_names(report: TargetReport) -> Iterator[str]:
-    """The names of a report's findings."""
-    return (finding.name for finding in report.findings)

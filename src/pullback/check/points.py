@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from pullback.check import tree
 from pullback.check.arguments import Arguments
 from pullback.check.reference import nudged
 
@@ -87,8 +86,3 @@ def integers(arguments: Arguments) -> list[int]:
     """Positions of leaves that are index tensors."""
     kinds = (torch.int64, torch.int32, torch.int16, torch.uint8)
     return [i for i, x in enumerate(arguments.leaves) if isinstance(x, torch.Tensor) and x.dtype in kinds]
-
-
-def has_tensors(arguments: Arguments) -> bool:
-    """Whether anything takes a gradient."""
-    return bool(tree.tensors(arguments.values)) and bool(arguments.diff)

@@ -21,6 +21,7 @@ from pullback.define.captures import captures, is_plain
 from pullback.define.derivative import flat_outputs
 from pullback.define.fit import Like, like
 from pullback.define.function import Function
+from pullback.define.keep import without_kept
 from pullback.define.rng import RandomState
 from pullback.define.split import TENSOR, Split
 from pullback.define.stacks import finish, general
@@ -156,7 +157,7 @@ def _way_in(function: Function[..., Any], shape: Shape) -> Entry:
         """The result of a call that can ask for no gradient, when it is not a plain tensor."""
         if grad_enabled():
             check_captured(function, flat_outputs(result)[1])
-        return getattr(result, "out", result) if type(result).__name__ == "Kept" else result
+        return without_kept(result)
 
     return source.way_in(function, shape, get=classes.get, missing=missing, other=other, odd=odd, OtherWay=OtherWay)
 

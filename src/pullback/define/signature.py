@@ -51,13 +51,6 @@ class Arguments:
             parts.append("/")
         return ", ".join(parts)
 
-    def passing(self) -> str:
-        """The text that passes all arguments on from a function with this header."""
-        keyword = {p.name for p in self.signature.parameters.values() if p.kind is KIND.KEYWORD_ONLY}
-        return ", ".join(
-            f"{n}={n}" if n in keyword else STAR.get(p.kind, "") + n for n, p in self.signature.parameters.items()
-        )
-
     def defaults(self, prefix: str) -> dict[str, Any]:
         """The defaults under the names that `header` reads them from."""
         return {prefix + p.name: p.default for p in self.signature.parameters.values() if p.default is not p.empty}
