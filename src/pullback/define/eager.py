@@ -25,6 +25,7 @@ from pullback.define.keep import without_kept
 from pullback.define.rng import RandomState
 from pullback.define.split import TENSOR, Split
 from pullback.define.stacks import finish, general
+from pullback.define.ways import through_all
 
 Entry = Callable[..., Any]
 
@@ -145,7 +146,7 @@ def _way_in(function: Function[..., Any], shape: Shape) -> Entry:
 
     def missing(bits: int) -> Entry:
         needed = tuple(n for i, n in enumerate(shape.tensors) if bits >> i & 1)
-        classes[bits] = bare_apply(_write_class(function, shape, needed))
+        classes[bits] = through_all(function, shape, needed, bare_apply(_write_class(function, shape, needed)))
         return classes[bits]
 
     def other(way: OtherWay, *values: Any) -> Any:
@@ -159,7 +160,9 @@ def _way_in(function: Function[..., Any], shape: Shape) -> Entry:
             check_captured(function, flat_outputs(result)[1])
         return without_kept(result)
 
-    return source.way_in(function, shape, get=classes.get, missing=missing, other=other, odd=odd, OtherWay=OtherWay)
+    forward = through_all(function, shape, (), function.fn)
+    helpers = {"get": classes.get, "missing": missing, "other": other, "odd": odd, "OtherWay": OtherWay}
+    return source.way_in(function, shape, forward=forward, **helpers)
 
 
 # ---- the class

@@ -77,7 +77,7 @@ def way_in(function: Function[..., Any], shape: Shape, **helpers: Any) -> Callab
         f" return {p}r",
     ]
     names = {
-        "grad_enabled": grad_enabled, "forward": function.fn, "Tensor": torch.Tensor, "captured": captured,
+        "grad_enabled": grad_enabled, "Tensor": torch.Tensor, "captured": captured,
         "function": function, "Kept": Kept, "changed_input": changed_input, **helpers,
     }  # fmt: skip
     return compiled(function, p, lines, names)[f"{p}enter"]  # type: ignore[no-any-return]

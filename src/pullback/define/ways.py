@@ -1,0 +1,45 @@
+"""Other ways for plain eager calls, which higher layers add: a plan that keeps less, a compiled kernel.
+
+A way is asked once for each Function, shape of call and set of arguments that need a gradient. It gets the eager way
+and returns what shall serve such calls: that same way, or a function around it that takes over the calls that suit it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pullback.define.eager import Shape
+    from pullback.define.function import Function
+
+Entry = Callable[..., Any]
+
+
+class Way(Protocol):
+    """Something that can serve calls."""
+
+    def __call__(self, function: Function[..., Any], shape: Shape, needed: tuple[str, ...], eager: Entry) -> Entry:
+        """What serves calls of ``function`` in which ``needed`` need a gradient, from what has served them so far.
+
+        Args:
+            function: The Function.
+            shape: What its first call has shown.
+            needed: The arguments that need a gradient; none where no gradient can be asked for.
+            eager: Takes one value for each parameter. Returns what the forward returns if nothing is needed; else
+                the output's tensors, flat, then those that ``shape.hidden`` names (one tensor alone is no tuple).
+
+        Returns:
+            A function of the same arguments and results, or ``eager`` itself.
+        """
+
+
+WAYS: list[Way] = []
+"""All ways, the last one asked last: it sees what the others have made of the eager way."""
+
+
+def through_all(function: Function[..., Any], shape: Shape, needed: tuple[str, ...], eager: Entry) -> Entry:
+    """The eager way as all ways have changed it."""
+    for way in WAYS:
+        eager = way(function, shape, needed, eager)
+    return eager

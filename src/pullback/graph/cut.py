@@ -1,0 +1,73 @@
+"""Where to cut the graph of forward and backward: the set of values that takes the fewest bits.
+
+A maximum flow from the arguments to backward, in which each node lets through as many bits as keeping it takes
+(Ford and Fulkerson, 1956); its minimum cut is what to keep.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from pullback._torch import hint
+from pullback.graph.pair import Pair
+
+Node = torch.fx.Node
+_OUTPUT, _MADE = 0.999, 1.001
+"""Among equals the output is kept, which the next operation often keeps anyway; then an argument."""
+
+
+def cheapest(whole: Pair) -> list[Node]:
+    """What to keep: the nodes of a minimum cut, in the order of the graph."""
+    import networkx
+
+    behind = after(whole.cotangents)
+    flow = networkx.DiGraph()
+    for node in whole.module.graph.nodes:
+        if node.op == "output" or node in behind or node in whole.numbers.values():
+            continue
+        flow.add_edge((node, "in"), (node, "out"), capacity=_cost(whole, node))
+        if node in whole.arguments.values():
+            flow.add_edge("start", (node, "in"))
+        for user in node.users:
+            if user.op != "output":
+                flow.add_edge((node, "out"), "end" if user in behind else (user, "in"))
+    for node in whole.gradients:
+        if node is not None and node not in behind:
+            flow.add_edge((node, "out"), "end")
+    if "start" not in flow or "end" not in flow:
+        return []
+    _, (near, _) = networkx.minimum_cut(flow, "start", "end")
+    crossing = {n for n, side in (pair for pair in near if isinstance(pair, tuple)) if side == "in"}
+    return [n for n in whole.module.graph.nodes if n in crossing and (n, "out") not in near]
+
+
+def after(nodes: tuple[Node, ...]) -> set[Node]:
+    """The nodes and all that depends on them."""
+    reached = set(nodes)
+    todo = list(nodes)
+    while todo:
+        fresh = [u for u in todo.pop().users if u not in reached and u.op != "output"]
+        reached.update(fresh)
+        todo.extend(fresh)
+    return reached
+
+
+def bits_of(node: Node) -> float:
+    """The bits that keeping a node takes: one for each element of a condition, none for a size."""
+    value: Any = node.meta.get("val")
+    if isinstance(value, (tuple, list)):
+        return math.inf  # several results: each is kept by itself
+    if not isinstance(value, torch.Tensor):
+        return 0.0
+    count = 1
+    for size in value.shape:
+        count *= hint(size)
+    return float(count * (1 if value.dtype == torch.bool else value.element_size() * 8))
+
+
+def _cost(whole: Pair, node: Node) -> float:
+    kind = _OUTPUT if node in whole.outputs else 1.0 if node in whole.arguments.values() else _MADE
+    return bits_of(node) * kind
