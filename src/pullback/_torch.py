@@ -34,6 +34,7 @@ __all__ = [
     "autocast_enabled",
     "bare_apply",
     "below_autograd",
+    "compiler_front_loaded",
     "compiling",
     "current_level",
     "custom_function_call",
@@ -46,9 +47,11 @@ __all__ = [
     "has_tangent",
     "hint",
     "in_transform",
+    "is_plain_cpu",
     "is_transformed",
     "jit_tracing",
     "level_of",
+    "load_compiler_front",
     "lower_levels",
     "nonstrict_trace",
     "outside_all_stacks",
@@ -271,3 +274,25 @@ def symbolic_numbers(given: dict[str, float]) -> tuple[dict[str, Any], Callable[
         return texts
 
     return {name: number(name, value) for name, value in given.items()}, guards
+
+
+# --- kernels: tensors whose memory is what it seems
+
+
+def is_plain_cpu(tensor: torch.Tensor) -> bool:
+    """Whether a tensor's elements lie in the CPU's memory as its sizes and strides say."""
+    return tensor.is_cpu and tensor.layout is torch.strided and not tensor.is_neg() and type(tensor) in _PLAIN
+
+
+def compiler_front_loaded() -> bool:
+    """Whether what tracing imports, which takes seconds, is loaded already."""
+    return "torch._dynamo.source" in sys.modules
+
+
+def load_compiler_front() -> None:
+    """Import what tracing needs."""
+    import torch._dynamo.source
+    import torch.fx.experimental.symbolic_shapes  # noqa: F401 - to have it loaded
+
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)

@@ -74,3 +74,7 @@ class UsageError(PullbackError, ValueError):
 
 class TraceError(PullbackError, RuntimeError):
     """What a function computes cannot be read off: it branches on data, is random, or runs opaque code."""
+
+
+class KernelError(PullbackError, RuntimeError):
+    """A kernel was required, by ``PULLBACK_FUSE=require``, for a call that none can serve."""

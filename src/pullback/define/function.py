@@ -67,6 +67,7 @@ class Function(Generic[P, R]):
         self.general: Any = None  # the autograd.Function for every stack but plain eager, once it is made
         self.face: Any = self  # the Python function that users hold
         self.entries: dict[Any, Callable[..., Any]] = {}  # by argument types: the fast way in
+        self.kernels: dict[Any, Any] = {}  # what the way of kernels knows about its calls, by needed arguments
         checks.options(self)
         FUNCTIONS[self.token] = self
 

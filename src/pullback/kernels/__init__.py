@@ -1,0 +1,1 @@
+"""Compiled code: forward and backward of a Function as one pass each."""

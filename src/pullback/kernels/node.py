@@ -1,0 +1,192 @@
+"""The autograd.Function around two kernels, written out for one plan: what it costs is a call, not its length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from pullback._torch import AutogradFunction, bare_apply, grad_enabled, is_plain_cpu
+from pullback.define.function import Function
+from pullback.define.source import compiled, prefix
+from pullback.graph.packing import pack, unpack
+from pullback.graph.plan import Plan
+from pullback.graph.trace import aten_name
+from pullback.kernels import launch
+from pullback.kernels.compile import Misfit, Unsupported
+from pullback.kernels.launch import Kernel
+from pullback.kernels.program import CELL, ELEMENT, Output
+
+Entry = Callable[..., Any]
+PACKED = 1024
+"""Conditions of more elements are kept eight to a byte."""
+
+
+def plain_entry(function: Function[..., Any], plan: Plan, forward: Kernel) -> Entry:
+    """What serves calls in which nothing needs a gradient."""
+    p = prefix(function, "out")
+    kernel = _Call(p, "f", forward, list(plan.arguments), _floats(plan, forward), ["out"])
+    lines = [
+        f"def {p}enter({', '.join(function.params)}):",
+        *kernel.lines(),
+        " return out",
+    ]
+    return compiled(function, p, lines, _names(f=forward))[f"{p}enter"]  # type: ignore[no-any-return]
+
+
+def entry(function: Function[..., Any], plan: Plan, forward: Kernel, backward: Kernel) -> Entry:
+    """What serves calls in which ``plan.needed`` need a gradient."""
+    writer = _Writer(function, plan, forward, backward)
+    names = _names(f=forward, b=backward, again=writer.again, pack=_packed, unpack=unpack)
+    space = compiled(function, writer.p, [*writer.forward(), *writer.backward()], names)
+    body = {n: staticmethod(space[f"{writer.p}{n}_"]) for n in ("forward", "backward")}
+    body |= {"__module__": function.fn.__module__, "__pullback__": function}
+    return bare_apply(type(function.name, (AutogradFunction,), body))
+
+
+def _names(**more: Any) -> dict[str, Any]:
+    kernels = {f"{k}_function": v.function for k, v in more.items() if isinstance(v, Kernel)}
+    return {
+        "empty_like": torch.empty_like, "empty": torch.empty, "pool": launch.POOL, "threads": launch.threads,
+        "chunk": launch.CHUNK, "Misfit": Misfit, "grad_enabled": grad_enabled, "Tensor": torch.Tensor,
+        "plain": is_plain_cpu, **{str(d).replace(".", "_"): d for d in _DTYPES}, **kernels, **more,
+    }  # fmt: skip
+
+
+_DTYPES = (
+    torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.bool, torch.int64, torch.int32, torch.int16,
+    torch.int8, torch.uint8,
+)  # fmt: skip
+
+
+def _floats(plan: Plan, kernel: Kernel) -> list[str]:
+    """The numbers that a kernel takes; whole ones are part of its text."""
+    numbers = [kind for kind, _ in kernel.program.inputs if kind != "tensor"][-len(plan.numbers) or len(plan.numbers) :]
+    return [n for n, kind in zip(plan.numbers, numbers, strict=False) if kind == "number"]
+
+
+def _packed(mask: torch.Tensor) -> torch.Tensor:
+    return pack(mask) if mask.numel() > PACKED else mask
+
+
+class _Call:
+    """The text of one call of a kernel: with everything contiguous at once, else by way of its layout."""
+
+    def __init__(
+        self, p: str, kernel_name: str, kernel: Kernel, operands: Sequence[str], numbers: Sequence[str],
+        results: Sequence[str],
+    ) -> None:  # fmt: skip
+        self.p, self.name, self.kernel = p, kernel_name, kernel
+        self.operands, self.numbers, self.results = operands, numbers, results
+
+    def lines(self, indent: str = " ") -> Iterator[str]:
+        p, program = self.p, self.kernel.program
+        full = [n for n, o in zip(self.operands, program.operands, strict=True) if not o.scalar]
+        outs = [(n, o) for n, o in zip(self.results, program.outputs, strict=True) if o is not None]
+        simple = all(o.value.place != CELL or len(o.value.over) == program.rank for _, o in outs)
+        tensors = f"({''.join(f'{n}, ' for n in self.operands)})"
+        general = f"{', '.join(self.results)}, = {p}{self.name}({tensors}, ({''.join(f'{n}, ' for n in self.numbers)}))"
+        if not full or not simple or self.kernel.source.after:
+            yield f"{indent}{general}"
+            return
+        same = [f"{n}.is_contiguous()" for n in full] + [f"{n}.shape == {full[0]}.shape" for n in full[1:]]
+        yield f"{indent}if {' and '.join(same)}:"
+        yield f"{indent} {p}n = {full[0]}.numel()"
+        dtypes = {o.name: o.dtype for o in program.operands}
+        first = next(o for o in program.operands if not o.scalar)
+        for name, out in outs:
+            yield f"{indent} {name} = {self._made(name, out, full[0], dtypes[first.name])}"
+        yield from (f"{indent} {n} = None" for n, o in zip(self.results, program.outputs, strict=True) if o is None)
+        pointers = [f"{n}.data_ptr()" for n in (*self.operands, *(n for n, _ in outs))]
+        count = f"1 if {p}n <= {p}chunk else {p}threads({p}n)"
+        arguments = ", ".join([f"{p}n", "None", f"{p}pool", count, *pointers, *self.numbers])
+        yield f"{indent} if {p}{self.name}_function({arguments}): raise {p}Misfit('a tensor without memory')"
+        yield f"{indent}else: {general}"
+
+    def _made(self, name: str, out: Output, full: str, dtype: torch.dtype) -> str:
+        p, kind = self.p, str(out.dtype).replace(".", "_")
+        if out.value.place == ELEMENT:
+            return f"{p}empty_like({full})" if out.dtype == dtype else f"{p}empty_like({full}, dtype={p}{kind})"
+        return f"{p}empty((), dtype={p}{kind})"
+
+
+class _Writer:
+    def __init__(self, function: Function[..., Any], plan: Plan, forward: Kernel, backward: Kernel) -> None:
+        self.function, self.plan, self.sizes = function, plan, _sizes(plan)
+        self.p = prefix(function, "out")
+        self.outs = ["out"] if plan.outputs == 1 else [f"{self.p}o{i}" for i in range(plan.outputs)]
+        self.kept = {r.name: f"{self.p}k{i}" for i, r in enumerate(r for r in plan.made if r.source != "size")}
+        known = {**dict(zip((f"out_{i}" if i else "out" for i in range(plan.outputs)), self.outs)), **self.kept}
+        self.residuals = [known.get(r.name, r.name) for r in plan.residuals if r.source != "size"]
+        self.bits = {self.kept[r.name] for r in plan.made if r.source == "bits"}
+        made = [self.kept.get(r.name, "_") for r in plan.made]
+        self.call_forward = _Call(
+            self.p, "f", forward, list(plan.arguments), _floats(plan, forward), [*self.outs, *made]
+        )
+        self.gs = [f"{self.p}g{i}" for i in range(plan.outputs)]
+        self.grads = [f"{self.p}d_{n}" for n in plan.needed]
+        numbers = [f"{self.p}ctx._value_{n}" for n in _floats(plan, backward)]
+        self.call_backward = _Call(self.p, "b", backward, [*self.residuals, *self.gs], numbers, self.grads)
+
+    def forward(self) -> Iterator[str]:
+        p = self.p
+        yield f"def {p}forward_({p}ctx, {', '.join(self.function.params)}):"
+        yield from self.call_forward.lines()
+        yield from (f" {p}ctx._shape_{b} = {b}.shape; {b} = {p}pack({b})" for b in sorted(self.bits))
+        yield f" {p}ctx.save_for_backward({', '.join(self.residuals)})"
+        yield from (f" {p}ctx._value_{n} = {n}" for n in self.plan.numbers)
+        shapes = {n for n in self.plan.needed if n not in self.residuals} | {n for n, _ in self.sizes.values()}
+        yield from (f" {p}ctx._shape_{n} = {n}.shape" for n in sorted(shapes))
+        yield f" return {', '.join(self.outs)}"
+
+    def backward(self) -> Iterator[str]:
+        p = self.p
+        yield f"def {p}backward_({p}ctx, {', '.join(self.gs)}):"
+        if self.residuals:
+            yield f" {', '.join(self.residuals)}, = {p}ctx.saved_tensors"
+        for b in sorted(self.bits):
+            yield f" if {b}.dtype is not {p}torch_bool: {b} = {p}unpack({b}, {p}ctx._shape_{b})"
+        everything = f"({''.join(f'{n}, ' for n in (*self.residuals, *self.gs))})"
+        strange = [f"not {p}plain({g})" for g in self.gs] + [
+            f"{g}.dtype is not {p}{str(d).replace('.', '_')}" for g, d in zip(self.gs, self._cotangent_types())
+        ]
+        strange += [f"not {p}plain({n})" for n in self.residuals]  # saved-tensor hooks may return anything
+        yield f" if {p}grad_enabled() or {' or '.join(strange)}:"
+        yield f"  return {p}again({p}ctx, {everything})"
+        yield " try:"
+        yield from self.call_backward.lines("  ")
+        yield f" except {p}Misfit: return {p}again({p}ctx, {everything})"
+        for name, grad in zip(self.plan.needed, self.grads, strict=True):
+            want = f"{name}.shape" if name in self.residuals else f"{p}ctx._shape_{name}"
+            yield f" if {grad} is not None and {grad}.shape != {want}: {grad} = {grad}.view({want})"
+        found = dict(zip(self.plan.needed, self.grads, strict=True))
+        yield f" return {', '.join(found.get(n, 'None') for n in self.function.params)}"
+
+    def _cotangent_types(self) -> list[torch.dtype]:
+        operands = self.call_backward.kernel.program.operands
+        return [o.dtype for o in operands[len(operands) - len(self.gs) :]]
+
+    def again(self, ctx: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Backward in PyTorch's operations: for second derivatives, and for cotangents that no kernel takes."""
+        tensors, plan = iter(values), self.plan
+        kept = [self._size(ctx, r.name) if r.source == "size" else next(tensors) for r in plan.residuals]
+        numbers = [getattr(ctx, f"_value_{n}") for n in plan.numbers]
+        found = dict(zip(plan.needed, plan.backward.forward(*kept, *tensors, *numbers), strict=True))
+        return tuple(found.get(n) for n in self.function.params)
+
+    def _size(self, ctx: Any, residual: str) -> int:
+        argument, dim = self.sizes[residual]
+        return int(getattr(ctx, f"_shape_{argument}")[dim])
+
+
+def _sizes(plan: Plan) -> dict[str, tuple[str, int]]:
+    """Which size of which argument each residual of kind ``size`` is: kernels do not need them."""
+    (end,) = plan.forward.graph.find_nodes(op="output")
+    found = {}
+    for residual, node in zip(plan.made, end.args[0][plan.outputs :], strict=True):
+        if residual.source == "size":
+            if aten_name(node.target) != "sym_size" or node.args[0].op != "placeholder":
+                raise Unsupported("it keeps a computed size")
+            found[residual.name] = (str(node.args[0].meta["parameter"]), int(node.args[1]))
+    return found

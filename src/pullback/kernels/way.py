@@ -1,0 +1,282 @@
+"""Which calls kernels serve: closed pointwise code on plain CPU tensors, once the kernel is there and worth it.
+
+A call is served by a *variant*, made for its dtypes, for which sizes are one or equal, and for the values of what is
+neither a tensor nor a float. Until its variant is compiled, and wherever there is none, the eager way serves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from pullback._torch import is_plain_cpu
+from pullback.define.eager import Shape
+from pullback.define.function import Function
+from pullback.define.source import compiled, prefix
+from pullback.define.ways import WAYS
+from pullback.errors import KernelError, PullbackError
+from pullback.graph.closed import holds, open_because, scalars
+from pullback.kernels import background
+from pullback.kernels.compile import CompileError, Misfit, Unsupported, log
+
+if TYPE_CHECKING:  # these import SymPy, which takes half a second
+    from pullback.graph.plan import Plan
+    from pullback.kernels.launch import Kernel
+    from pullback.kernels.program import Program
+
+Entry = Callable[..., Any]
+EAGER, PENDING, READY, REFUSED = "eager", "pending", "ready", "refused"
+WARM = 8
+"""Work after which a kernel is begun: one for a call, and for every 512 elements."""
+VARIANTS = 8
+"""Combinations of dtypes, patterns of sizes and whole numbers that one Function gets kernels for."""
+OUTSIDES = 2
+"""Values of globals and the like that it gets kernels for: what changes more often is read by the eager rules."""
+
+
+def mode(function: Function[..., Any]) -> str:
+    """What is asked for: ``off``, ``auto`` (in the background), ``on`` (waited for), ``require`` (or an error)."""
+    said = os.environ.get("PULLBACK_FUSE", "")
+    named = {"0": "off", "1": "on", "require": "require"}.get(said)
+    own = {False: "off", True: "on"}.get(getattr(function, "fuse", "auto"))
+    return "off" if "off" in (named, own) else named or own or "auto"
+
+
+def fused(function: Function[..., Any], shape: Shape, needed: tuple[str, ...], eager: Entry) -> Entry:
+    """The way of kernels."""
+    how = mode(function)
+    if how == "off":
+        return eager
+    reason = unsuitable(function, shape, needed)
+    if reason:
+        return _refused(function, how, reason, eager)
+    return _Choice(function, shape, needed, eager).entry()
+
+
+def unsuitable(function: Function[..., Any], shape: Shape, needed: tuple[str, ...]) -> str:
+    """Why no call of this shape can be served; empty if some can."""
+    if shape.hidden or any(rule.of is not None for rule in function.all_rules()):
+        return "what its forward keeps has a rule of its own, or is a float"
+    if shape.objects or shape.opaque:
+        return "it keeps or is given an object"
+    if not needed and (shape.kept or len(shape.out.owners) != 1):
+        return "it has several outputs or keeps something, and nothing needs a gradient"
+    if not shape.single:
+        return "it has several outputs"
+    return open_because(function)
+
+
+def _refused(function: Function[..., Any], how: str, reason: str, eager: Entry) -> Entry:
+    log.info("%s runs eagerly: %s", function.name, reason)
+    if how != "require":
+        return eager
+
+    def refuse(*values: Any, **keywords: Any) -> Any:
+        raise _required(function, reason)
+
+    return refuse
+
+
+def _required(function: Function[..., Any], reason: str) -> KernelError:
+    return KernelError(
+        f"{function.name} ({function.where})",
+        "PULLBACK_FUSE=require asks for a kernel",
+        reason,
+        "let it run eagerly with PULLBACK_FUSE unset, or change what stands in the way",
+    )
+
+
+@dataclass
+class Variant:
+    """The kernels for one kind of call."""
+
+    state: str = EAGER
+    reason: str = "it has not been called often enough yet"
+    entry: Entry | None = None
+    plan: Plan | None = None
+    programs: tuple[Program, ...] = ()
+    kernels: tuple[Kernel, ...] = ()
+    outside: tuple[Any, ...] = ()
+    work: float = 0.0
+
+
+class _Choice:
+    """The variants of one Function for one set of needed arguments."""
+
+    def __init__(self, function: Function[..., Any], shape: Shape, needed: tuple[str, ...], eager: Entry) -> None:
+        self.function, self.shape, self.needed, self.eager = function, shape, needed, eager
+        self.how = mode(function)
+        self.outside = scalars(function)
+        self.guarded = bool(self.outside())
+        self.variants: dict[Any, Variant] = {}
+        self.ways: dict[Any, Entry] = {}
+        function.kernels[needed] = self.variants
+
+    def entry(self) -> Entry:
+        """The function that looks up what serves a call by dtypes, sizes and what is baked in."""
+        function = self.function
+        p = prefix(function)
+        lines = [
+            f"def {p}call({', '.join(function.params)}):",
+            f" {p}way = {p}get(({', '.join(self._fields())},)) if {self._plain(p)} else {p}eager",
+            f" return ({p}way or {p}missing({', '.join(function.params)}))({', '.join(function.params)})",
+        ]
+        names = {"get": self.ways.get, "plain": is_plain_cpu, "missing": self.missing, "eager": self._eager_only}
+        if self.guarded:
+            lines[1] = lines[1].replace("get((", "get((*" + f"{p}outside(), ")
+            names["outside"] = self.outside
+        return compiled(function, p, lines, names)[f"{p}call"]  # type: ignore[no-any-return]
+
+    def _fields(self) -> list[str]:
+        tensors = [f"{n}.dtype, {n}.shape" for n in self.shape.tensors]
+        return tensors + [f"None if {n}.__class__ is float else {n}" for n in self.shape.plain]
+
+    def _plain(self, p: str) -> str:
+        return " and ".join(f"{p}plain({n})" for n in self.shape.tensors)
+
+    def _eager_only(self, *values: Any) -> Any:
+        if self.how == "require":
+            raise _required(self.function, "a tensor that is not plain and on the CPU")
+        return self.eager(*values)
+
+    # ---- finding a variant
+
+    def missing(self, *values: Any) -> Entry:
+        """What serves a call whose sizes have not been seen, or whose variant is not ready."""
+        key = self._key(values)
+        variant = self.variants.get(key)
+        if variant is None:
+            variant = Variant(outside=self.outside())
+            if len(self.variants) >= VARIANTS or len({v.outside for v in self.variants.values()}) > OUTSIDES:
+                self._refuse(variant, "too many kinds of calls, or a value that changes from call to call")
+                return self._no_kernel(variant)
+            self.variants[key] = variant
+            self._check(variant, values)
+        if variant.state == EAGER:
+            self._begin(variant, values)
+        if variant.state == PENDING and self.how != "auto":
+            background.wait()
+        if variant.state == READY and variant.entry is not None:
+            return self._remember(values, variant.entry)
+        if variant.state == REFUSED:
+            return self._remember(values, self._no_kernel(variant))
+        return self.eager
+
+    def _remember(self, values: Sequence[Any], way: Entry) -> Entry:
+        if len(self.ways) > 1024:
+            self.ways.clear()
+        outside = self.outside() if self.guarded else ()
+        tensors = [v for n in self.shape.tensors for v in self._of(n, values)]
+        plain = [None if type(v) is float else v for v in (self._value(n, values) for n in self.shape.plain)]
+        self.ways[(*outside, *tensors, *plain)] = way
+        return way
+
+    def _value(self, name: str, values: Sequence[Any]) -> Any:
+        return values[self.function.params.index(name)]
+
+    def _of(self, name: str, values: Sequence[Any]) -> tuple[Any, Any]:
+        tensor = self._value(name, values)
+        return tensor.dtype, tensor.shape
+
+    def _key(self, values: Sequence[Any]) -> Any:
+        places: dict[int, int] = {1: -1}
+        key: list[Any] = list(self.outside()) if self.guarded else []
+        for value in values:
+            if isinstance(value, torch.Tensor):
+                key.append((value.dtype, tuple(places.setdefault(n, len(places)) for n in value.shape)))
+            else:
+                key.append(None if type(value) is float else (type(value), value))
+        return tuple(key)
+
+    def _check(self, variant: Variant, values: Sequence[Any]) -> None:
+        tensors = [v for v in values if isinstance(v, torch.Tensor)]
+        if all(t.numel() <= 1 for t in tensors):
+            self._refuse(variant, "one element")
+        if any(t.numel() == 0 for t in tensors):
+            self._refuse(variant, "no elements")
+
+    # ---- making a variant
+
+    def _begin(self, variant: Variant, values: Sequence[Any]) -> None:
+        variant.work += 1 + max(v.numel() for v in values if isinstance(v, torch.Tensor)) / 512
+        if self.how == "auto" and (variant.work < WARM or not background.ready_to_trace()):
+            return
+        try:
+            self._trace(variant, values)
+        except (PullbackError, Unsupported) as error:
+            self._refuse(variant, getattr(error, "got", "") or str(error))
+        except Exception as error:  # whatever tracing meets: the eager rules serve
+            self._refuse(variant, f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
+        else:
+            variant.state, variant.reason = PENDING, "its kernel is being compiled"
+            background.submit(lambda: self._compile(variant))
+
+    def _trace(self, variant: Variant, values: Sequence[Any]) -> None:
+        from pullback.graph.plan import plan
+        from pullback.kernels.program import read
+
+        given = [v.detach() if isinstance(v, torch.Tensor) else v for v in values]
+        with torch.no_grad():
+            made = plan(self.function, self.needed, given)
+        if any(r.source == "value" for r in made.residuals):
+            raise Unsupported("an intermediate would have to be kept, through which no second derivative goes")
+        graphs = [made.forward, *([made.backward] if self.needed else [])]
+        variant.plan, variant.programs = made, tuple(map(read, graphs))
+        slow = sorted({name for program in variant.programs for name in program.slow})
+        if slow and self.how == "auto":
+            raise Unsupported(f"PyTorch is faster at {', '.join(slow)} in float64")
+
+    def _compile(self, variant: Variant) -> None:
+        from pullback.kernels import node
+        from pullback.kernels.launch import Kernel
+
+        assert variant.plan is not None
+        try:
+            variant.kernels = tuple(map(Kernel, variant.programs))
+            writer = node.entry if self.needed else node.plain_entry
+            variant.entry = self._guarded(variant, writer(self.function, variant.plan, *variant.kernels))
+            variant.state, variant.reason = READY, ""
+        except Exception as error:
+            self._refuse(variant, str(error))
+            if not isinstance(error, (CompileError, Unsupported)):
+                log.info("%s: %r", self.function.name, error)
+
+    def _guarded(self, variant: Variant, run: Entry) -> Entry:
+        """The kernels for calls for which what was decided about numbers holds, the eager way for others."""
+        made, eager = variant.plan, self.eager
+        assert made is not None
+        held = holds(made.guards, made.numbers)
+        places = [self.function.params.index(n) for n in made.numbers]
+
+        def guarded(*values: Any) -> Any:
+            if not held(*(values[i] for i in places)):
+                return eager(*values)
+            return served(*values)
+
+        def served(*values: Any) -> Any:
+            try:
+                return run(*values)
+            except Misfit:
+                return eager(*values)
+
+        return guarded if made.guards else served
+
+    def _refuse(self, variant: Variant, reason: str) -> None:
+        variant.state, variant.reason = REFUSED, reason
+        log.info("%s runs eagerly: %s", self.function.name, reason)
+
+    def _no_kernel(self, variant: Variant) -> Entry:
+        if self.how != "require":
+            return self.eager
+
+        def refuse(*values: Any) -> Any:
+            raise _required(self.function, variant.reason)
+
+        return refuse
+
+
+WAYS.append(fused)
