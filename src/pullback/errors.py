@@ -74,3 +74,7 @@ class UsageError(PullbackError, ValueError):
 
 class TraceError(PullbackError, RuntimeError):
     """What a function computes cannot be read off: it branches on data, is random, or runs opaque code."""
+
+
+class KeptError(PullbackError, AssertionError):
+    """A function keeps more for backward than it may."""
