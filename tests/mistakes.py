@@ -290,6 +290,12 @@ def _(scene: Scene) -> None:
     scene.function(autocast="half")
 
 
+@mistake(DefinitionError, "an unknown way of keeping")
+def _(scene: Scene) -> None:
+    scene.says("'least'", "'lossless'", "'small'")
+    scene.function(keep="least")
+
+
 @mistake(DefinitionError, "a rule that names what is changed in place")
 def _(scene: Scene) -> None:
     def rule(g, x):

@@ -7,6 +7,7 @@ from pullback.define.function import Function
 from pullback.define.keep import keep
 from pullback.define.surrogates import straight_through, surrogate
 from pullback.errors import PullbackError
+from pullback.graph.kept import assert_kept
 
 __version__ = "0.1.0"
 
@@ -15,6 +16,7 @@ __all__ = [
     "PullbackError",
     "Report",
     "assert_correct",
+    "assert_kept",
     "check",
     "from_autograd",
     "function",

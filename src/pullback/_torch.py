@@ -249,6 +249,23 @@ def custom_op_parts(thing: Any) -> OperatorParts:
     )
 
 
+# --- graph: tensors without values
+
+
+@contextmanager
+def without_values() -> Iterator[Callable[[Any], Any]]:
+    """Run code on tensors that have everything but values; gives what makes one of a tensor, and leaves all else."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with torch.no_grad(), FakeTensorMode() as mode:
+        yield lambda value: mode.from_tensor(value) if isinstance(value, torch.Tensor) else value
+
+
+def empty_like(tensor: torch.Tensor) -> torch.Tensor:
+    """A real tensor, with anything in it, like one without values."""
+    return torch.empty(tuple(map(int, tensor.shape)), dtype=tensor.dtype, device=tensor.device)
+
+
 # --- graph: symbolic numbers
 
 

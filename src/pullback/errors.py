@@ -78,3 +78,7 @@ class TraceError(PullbackError, RuntimeError):
 
 class KernelError(PullbackError, RuntimeError):
     """A kernel was required, by ``PULLBACK_FUSE=require``, for a call that none can serve."""
+
+
+class KeptError(PullbackError, AssertionError):
+    """A function keeps more for backward than it may."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pullback.define.function import Function
 
 AUTOCAST = ("leave", "float32", "autocast")
+KEEP = ("lossless", "small", "named")
 
 
 def names(function: Function[..., Any], method: str, args: tuple[Any, ...]) -> None:
@@ -178,6 +179,9 @@ def options(function: Function[..., Any]) -> None:
     if function.autocast not in AUTOCAST:
         required = f"autocast= is one of {_describe.names(AUTOCAST)}"
         raise DefinitionError(who, required, f"autocast={function.autocast!r}", "use one of them")
+    if function.keep not in KEEP:
+        required = f"keep= is one of {_describe.names(KEEP)}"
+        raise DefinitionError(who, required, f"keep={function.keep!r}", "use one of them")
 
 
 def _may_keep(function: Function[..., Any]) -> bool:

@@ -36,8 +36,10 @@ METHODS = ("grad", "jvp", "derive", "nondiff", "grad_like", "describe")
 @overload
 def function(fn: Callable[P, R], /) -> Function[P, R]: ...
 @overload
-def function(*, inplace: str | None = None, autocast: str = "leave") -> Callable[[Callable[P, R]], Function[P, R]]: ...
-def function(fn: Any = None, /, *, inplace: str | None = None, autocast: str = "leave") -> Any:
+def function(
+    *, inplace: str | None = None, autocast: str = "leave", keep: str = "lossless"
+) -> Callable[[Callable[P, R]], Function[P, R]]: ...
+def function(fn: Any = None, /, *, inplace: str | None = None, autocast: str = "leave", keep: str = "lossless") -> Any:
     """Make a differentiable function with rules of its own.
 
     Used as a decorator on a forward written with plain PyTorch. Rules are attached with ``@f.grad("x")``; without
@@ -48,6 +50,9 @@ def function(fn: Any = None, /, *, inplace: str | None = None, autocast: str = "
         inplace: The argument that the forward changes in place and returns.
         autocast: Under autocast, run the forward as it is (``"leave"``), in ``"float32"``, or in autocast's dtype
             (``"autocast"``); rules run under the same state.
+        keep: What plain eager calls with many elements keep for backward: the least from which the gradient comes
+            out as written (``"lossless"``), less where the error stays in the dtype's budget (``"small"``), or
+            exactly what rules name (``"named"``).
 
     Returns:
         A Python function with the forward's signature, and the methods of `Function` as attributes.
@@ -68,8 +73,8 @@ def function(fn: Any = None, /, *, inplace: str | None = None, autocast: str = "
         tensor([1., 0.])
     """
     if fn is None:
-        return lambda f: function_from(f, inplace=inplace, autocast=autocast)
-    return function_from(fn, inplace=inplace, autocast=autocast)
+        return lambda f: function_from(f, inplace=inplace, autocast=autocast, keep=keep)
+    return function_from(fn, inplace=inplace, autocast=autocast, keep=keep)
 
 
 def function_from(fn: Callable[..., Any], **options: Any) -> Any:

@@ -47,8 +47,10 @@ class Function(Generic[P, R]):
           x            grad rule (g, factor)  ...
     """
 
-    def __init__(self, fn: Callable[P, R], *, inplace: str | None = None, autocast: str = "leave") -> None:
-        self.fn, self.inplace, self.autocast = fn, inplace, autocast
+    def __init__(
+        self, fn: Callable[P, R], *, inplace: str | None = None, autocast: str = "leave", keep: str = "lossless"
+    ) -> None:
+        self.fn, self.inplace, self.autocast, self.keep = fn, inplace, autocast, keep
         self.name = fn.__name__
         self.where = _describe.place(fn)
         self.arguments = Arguments(inspect.signature(fn))

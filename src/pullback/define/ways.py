@@ -6,7 +6,7 @@ and returns what shall serve such calls: that same way, or a function around it 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -34,6 +34,16 @@ class Way(Protocol):
         """
 
 
+class Foresight(Protocol):
+    """Something that can tell what a first call will show without running forward on its values."""
+
+    def __call__(self, function: Function[..., Any], values: Sequence[Any]) -> Shape | None:
+        """What a call with these values would show, or ``None`` where that is not known or not worth knowing."""
+
+
+FORESIGHT: list[Foresight] = []
+"""Asked before the first call, so that a way can serve it too: a call and its repetition keep the same tensors."""
+
 WAYS: list[Way] = []
 """All ways, the last one asked last: it sees what the others have made of the eager way."""
 
@@ -43,3 +53,8 @@ def through_all(function: Function[..., Any], shape: Shape, needed: tuple[str, .
     for way in WAYS:
         eager = way(function, shape, needed, eager)
     return eager
+
+
+def foreseen(function: Function[..., Any], values: Sequence[Any]) -> Shape | None:
+    """What a first call will show, if anybody knows."""
+    return next((shape for ask in FORESIGHT if (shape := ask(function, values)) is not None), None)

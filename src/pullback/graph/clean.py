@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import torch
 from torch.fx.passes.dialect.common.cse_pass import CSEPass
 
+_VIEWS = {
+    torch.ops.aten.view.default: torch.ops.aten.reshape.default,  # strides at run time may be others
+    torch.ops.aten._unsafe_view.default: torch.ops.aten.reshape.default,
+}
 _SAME = {torch.ops.aten.detach.default, torch.ops.aten.alias.default, torch.ops.aten.lift_fresh_copy.default}
 
 
@@ -16,15 +22,25 @@ def settled(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
             module.graph.erase_node(node)
         elif node.op == "call_function":
             node.target = _plain(node.target)
+            if node.target is torch.ops.aten.copy.default and _alike(node.args[0], node.args[1]):
+                node.replace_all_uses_with(node.args[1])
     module.recompile()
     return module
+
+
+def _alike(one: torch.fx.Node, other: torch.fx.Node) -> bool:
+    """Whether two nodes have one shape and dtype."""
+    a, b = one.meta["val"], other.meta["val"]
+    return bool(a.dtype == b.dtype and a.shape == b.shape)
 
 
 def _plain(target: object) -> object:
     """The operation that returns what one in place writes."""
     schema = getattr(target, "_schema", None)
     space, _, name = schema.name.partition("::") if schema is not None else ("", "", "")
-    if space != "aten" or not name.endswith("_") or name.startswith("_") or not schema.is_mutable:
+    if space != "aten" or target in _VIEWS:
+        return _VIEWS.get(target, target)
+    if schema is None or not name.endswith("_") or name.startswith("_") or not schema.is_mutable:
         return target
     packet = getattr(torch.ops.aten, name.removesuffix("_"), None)
     overload = getattr(target, "_overloadname", "default")
@@ -41,3 +57,16 @@ def merged(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
         node.meta["parameter"] = name
     module.recompile()
     return module
+
+
+def users_of(
+    nodes: Iterable[torch.fx.Node], through: Callable[[torch.fx.Node], bool] = lambda _: True
+) -> set[torch.fx.Node]:
+    """The nodes and all that depends on them, short of the output, by way of nodes ``through`` which to go."""
+    reached = set(nodes)
+    todo = list(reached)
+    while todo:
+        fresh = [u for u in todo.pop().users if u not in reached and u.op != "output" and through(u)]
+        reached.update(fresh)
+        todo.extend(fresh)
+    return reached

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from pullback._torch import hint
+from pullback.graph.clean import users_of
 from pullback.graph.pair import Pair
 
 Node = torch.fx.Node
@@ -23,7 +24,7 @@ def cheapest(whole: Pair) -> list[Node]:
     """What to keep: the nodes of a minimum cut, in the order of the graph."""
     import networkx
 
-    behind = after(whole.cotangents)
+    behind = users_of(whole.cotangents)
     flow = networkx.DiGraph()
     for node in whole.module.graph.nodes:
         if node.op == "output" or node in behind or node in whole.numbers.values():
@@ -42,17 +43,6 @@ def cheapest(whole: Pair) -> list[Node]:
     _, (near, _) = networkx.minimum_cut(flow, "start", "end")
     crossing = {n for n, side in (pair for pair in near if isinstance(pair, tuple)) if side == "in"}
     return [n for n in whole.module.graph.nodes if n in crossing and (n, "out") not in near]
-
-
-def after(nodes: tuple[Node, ...]) -> set[Node]:
-    """The nodes and all that depends on them."""
-    reached = set(nodes)
-    todo = list(nodes)
-    while todo:
-        fresh = [u for u in todo.pop().users if u not in reached and u.op != "output"]
-        reached.update(fresh)
-        todo.extend(fresh)
-    return reached
 
 
 def bits_of(node: Node) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -10,20 +10,32 @@ import torch
 Node = torch.fx.Node
 
 
-def extract(module: torch.fx.GraphModule, inputs: Sequence[Node], results: Sequence[Node | None]) -> Any:
+def extract(
+    module: torch.fx.GraphModule,
+    inputs: Sequence[Node],
+    results: Sequence[Node | None],
+    instead: Mapping[Node, Node] | None = None,
+) -> Any:
     """The graph from ``inputs`` to a tuple of ``results``; a result of ``None`` stays ``None``.
+
+    Args:
+        module: The whole graph.
+        inputs: The nodes that are given.
+        results: The nodes that are asked for.
+        instead: Nodes to use in the places of others.
 
     Raises:
         KeyError: If a result needs a placeholder that is not among the inputs.
     """
+    swap = dict(instead or {})
     graph = torch.fx.Graph()
     env: dict[Node, Node] = {}
     for node in dict.fromkeys(inputs):
         env[node] = graph.placeholder(_name(node))
         env[node].meta = {**node.meta, "parameter": _name(node)}
-    for node in _before(results, set(env)):
-        env[node] = graph.node_copy(node, lambda n: env[n])
-    graph.output(tuple(None if r is None else env[r] for r in results))
+    for node in _before(results, env, swap):
+        env[node] = graph.node_copy(node, lambda n: env[swap.get(n, n)])
+    graph.output(tuple(None if r is None else env[swap.get(r, r)] for r in results))
     graph.lint()
     return torch.fx.GraphModule(module, graph)
 
@@ -32,18 +44,21 @@ def _name(node: Node) -> str:
     return str(node.meta.get("parameter") or node.name)
 
 
-def _before(results: Sequence[Node | None], known: set[Node]) -> list[Node]:
-    """What has to be computed for the results, in the order of the graph."""
-    wanted: set[Node] = set()
-    todo = [r for r in results if r is not None]
-    while todo:
-        node = todo.pop()
-        if node in wanted or node in known:
-            continue
+def _before(results: Sequence[Node | None], known: Mapping[Node, Node], swap: Mapping[Node, Node]) -> list[Node]:
+    """What has to be computed for the results, each after what it needs."""
+    order: dict[Node, None] = {}
+
+    def visit(node: Node) -> None:
+        node = swap.get(node, node)
+        if node in order or node in known:
+            return
         if node.op == "placeholder":
             raise KeyError(_name(node))
-        wanted.add(node)
-        todo.extend(node.all_input_nodes)
-    if not wanted:
-        return []
-    return [n for n in next(iter(wanted)).graph.nodes if n in wanted]
+        for operand in node.all_input_nodes:
+            visit(operand)
+        order[node] = None
+
+    for result in results:
+        if result is not None:
+            visit(result)
+    return list(order)

@@ -6,12 +6,14 @@ The one graph of forward and rules is cut in two where the fewest bits cross. An
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from pullback._torch import hint
+from pullback.graph.clean import users_of
 from pullback.graph.codes import encoded
 from pullback.graph.cut import bits_of, cheapest
 from pullback.graph.extract import extract
@@ -57,6 +59,8 @@ class Plan:
             as its author wrote it.
         residuals: What crosses.
         outputs: How many tensors the output has.
+        named: What each name that rules can use takes as it is, in bits for each element of the output.
+        bound: The arguments that a second derivative gives something to, if only zero.
         guards: What was decided about numbers; the graphs hold where these hold.
         keep: ``lossless`` or ``small``.
     """
@@ -70,6 +74,8 @@ class Plan:
     encode: torch.fx.GraphModule
     residuals: tuple[Residual, ...]
     outputs: int
+    named: dict[str, float]
+    bound: tuple[str, ...] = ()
     guards: tuple[str, ...] = ()
     keep: str = "lossless"
 
@@ -102,7 +108,8 @@ def plan(function: Function[..., Any], needed: Sequence[str], inputs: Sequence[A
     [('bits', 1.0)]
     """
     whole = pair(function, needed, inputs)
-    kept = encoded(whole, cheapest(whole))
+    code = encoded(whole, cheapest(whole))
+    kept = code.kept
     made = [n for n in kept if n not in whole.arguments.values() and n not in whole.outputs]
     numbers = list(whole.numbers.values())
     arguments = list(whole.arguments.values())
@@ -112,17 +119,18 @@ def plan(function: Function[..., Any], needed: Sequence[str], inputs: Sequence[A
         arguments=tuple(whole.arguments),
         numbers=tuple(whole.numbers),
         forward=extract(whole.module, [*arguments, *numbers], [*whole.outputs, *made]),
-        backward=extract(whole.module, [*kept, *whole.cotangents, *numbers], whole.gradients),
+        backward=extract(whole.module, [*kept, *whole.cotangents, *numbers], whole.gradients, code.instead),
         encode=extract(whole.module, [*arguments, *whole.outputs, *numbers], made),
-        residuals=tuple(_residual(whole, needed, node) for node in kept),
+        residuals=tuple(_residual(whole, needed, node, code.instead) for node in kept),
         outputs=len(whole.outputs),
+        named={name: bits / _elements(whole) for name, bits in whole.named.items()},
+        bound=whole.bound,
         guards=whole.guards,
         keep=keep,
     )
 
 
-def _residual(whole: Pair, needed: Sequence[str], node: Node) -> Residual:
-    per_element = bits_of(node) / max(bits_of(whole.outputs[0]) / _width(whole.outputs[0]), 1)
+def _residual(whole: Pair, needed: Sequence[str], node: Node, instead: Mapping[Node, Node]) -> Residual:
     names = {n: name for name, n in whole.arguments.items()}
     outputs = {n: f"out_{i}" if i else "out" for i, n in enumerate(whole.outputs)}
     tensor = isinstance(node.meta["val"], torch.Tensor)
@@ -134,19 +142,19 @@ def _residual(whole: Pair, needed: Sequence[str], node: Node) -> Residual:
         else "value"
     )  # fmt: skip
     name = names.get(node) or outputs.get(node) or node.name
-    return Residual(name, source, per_element, _users(whole, needed, node))
+    return Residual(name, source, bits_of(node) / _elements(whole), _users(whole, needed, node, instead))
 
 
-def _width(node: Node) -> int:
-    val = node.meta["val"]
-    return 1 if val.dtype == torch.bool else int(val.element_size()) * 8
+def _elements(whole: Pair) -> float:
+    """The elements of the first output; one if it is empty."""
+    size = 1
+    for dim in whole.outputs[0].meta["val"].shape:
+        size *= hint(dim)
+    return float(max(size, 1))
 
 
-def _users(whole: Pair, needed: Sequence[str], node: Node) -> tuple[str, ...]:
-    """The arguments whose gradients a node goes into."""
-    reached, todo = {node}, [node]
-    while todo:
-        fresh = [u for u in todo.pop().users if u not in reached]
-        reached.update(fresh)
-        todo.extend(fresh)
+def _users(whole: Pair, needed: Sequence[str], node: Node, instead: Mapping[Node, Node]) -> tuple[str, ...]:
+    """The arguments whose gradients a node goes into, itself or by what comes back from it."""
+    reached = users_of([node])
+    reached = users_of([node, *(condition for condition, decoder in instead.items() if decoder in reached)])
     return tuple(name for name, g in zip(needed, whole.gradients, strict=True) if g in reached)

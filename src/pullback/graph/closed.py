@@ -1,0 +1,65 @@
+"""Whether a graph of a Function's code stands for that code on every call: what it reads from outside cannot change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pullback import _describe
+from pullback.define.captures import SCALARS, captures, reachable, reader
+from pullback.define.function import Function
+from pullback.define.purity import changes_nothing
+from pullback.define.rule import nested_code
+
+_UNSEEN = {"detach", "no_grad", "inference_mode", "data", "set_grad_enabled", "enable_grad", "checkpoint"}
+"""Names of code that means something to autograd and nothing for values: a graph does not show it."""
+
+
+def open_because(function: Function[..., Any]) -> str:
+    """Why the code is not closed; empty if it is.
+
+    >>> import pullback as pb
+    >>> open_because(pb.function(lambda x: x.detach()).__pullback__)
+    'its code says detach, which a graph of values does not show'
+    """
+    if function.inplace is not None:
+        return "it works in place"
+    if function.code:
+        return "its rules are the backward of an autograd.Function"
+    sources = list(function.sources())
+    found = captures(sources)
+    changeable = sorted({str(c) for c in found if not isinstance(c.value, SCALARS)})
+    if changeable:
+        return f"it reads {_describe.names(changeable)} from outside, which may change"
+    if not changes_nothing(sources):
+        return "its code may change a tensor in place"
+    names = {n for f in reachable(sources) for code in nested_code(f.__code__) for n in code.co_names}
+    unseen = sorted(names & _UNSEEN)
+    return f"its code says {', '.join(unseen)}, which a graph of values does not show" if unseen else ""
+
+
+def scalars(function: Function[..., Any]) -> Callable[[], tuple[Any, ...]]:
+    """A function that reads the Python scalars which closed code finds outside: where they differ, a graph is void."""
+    found = captures(function.sources())
+    readers = [reader([c for c in found if c.fn is fn]) for fn in dict.fromkeys(c.fn for c in found)]
+    return lambda: tuple(value for read in readers for value in read())
+
+
+def holds(guards: Sequence[str], numbers: Sequence[str]) -> Callable[..., bool]:
+    """Whether what was decided about numbers while tracing holds for other numbers, in the same order."""
+    if not guards:
+        return lambda *_: True
+    import sympy
+
+    space = {name: getattr(sympy, name) for name in ("Eq", "Ne", "And", "Or", "Not", "Abs", "Min", "Max")}
+    test: Callable[..., bool] = eval(
+        f"lambda {', '.join(numbers)}: bool({' and '.join(f'({g})' for g in guards)})", space
+    )
+
+    def held(*values: Any) -> bool:
+        try:
+            return bool(test(*values))
+        except Exception:  # a guard that cannot be decided does not hold
+            return False
+
+    return held
