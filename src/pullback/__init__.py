@@ -8,6 +8,7 @@ from pullback.define.keep import keep
 from pullback.define.surrogates import straight_through, surrogate
 from pullback.errors import PullbackError
 from pullback.graph.kept import assert_kept
+from pullback.kernels.fuse import fuse
 
 __version__ = "0.1.0"
 
@@ -20,6 +21,7 @@ __all__ = [
     "check",
     "from_autograd",
     "function",
+    "fuse",
     "gradcheck",
     "keep",
     "straight_through",

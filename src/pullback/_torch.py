@@ -59,6 +59,7 @@ __all__ = [
     "pre_dispatch_modes",
     "proxy_tracing",
     "pytree",
+    "saved_tensor_hooks",
     "tracing_graph",
     "unwrap_dead",
     "when_dynamo_loads",
@@ -299,6 +300,11 @@ def symbolic_numbers(given: dict[str, float]) -> tuple[dict[str, Any], Callable[
 def is_plain_cpu(tensor: torch.Tensor) -> bool:
     """Whether a tensor's elements lie in the CPU's memory as its sizes and strides say."""
     return tensor.is_cpu and tensor.layout is torch.strided and not tensor.is_neg() and type(tensor) in _PLAIN
+
+
+def saved_tensor_hooks() -> bool:
+    """Whether saved tensors are handed to somebody, such as a checkpoint, who may count them again later."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
 
 
 def compiler_front_loaded() -> bool:
