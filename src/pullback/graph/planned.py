@@ -50,6 +50,11 @@ def foresee(function: Function[..., Any], values: Sequence[Any]) -> Shape | None
     large = any(isinstance(v, torch.Tensor) and v.numel() > LIMIT for v in values)
     if not large or function.keep == "named" or open_because(function):
         return None
+    return shown(function, values)
+
+
+def shown(function: Function[..., Any], values: Sequence[Any]) -> Shape | None:
+    """What a call of closed code shows, by a run on tensors without values."""
     try:
         with without_values() as stand_in:
             call = Call(function, map(stand_in, values))

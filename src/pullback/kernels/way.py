@@ -17,9 +17,10 @@ from pullback._torch import is_plain_cpu, saved_tensor_hooks
 from pullback.define.eager import Shape
 from pullback.define.function import Function
 from pullback.define.source import compiled, prefix
-from pullback.define.ways import WAYS
+from pullback.define.ways import FORESIGHT, WAYS
 from pullback.errors import KernelError, PullbackError
 from pullback.graph.closed import holds, open_because, scalars
+from pullback.graph.planned import shown
 from pullback.kernels import background
 from pullback.kernels.compile import CompileError, Misfit, Unsupported, log
 
@@ -55,6 +56,15 @@ def fused(function: Function[..., Any], shape: Shape, needed: tuple[str, ...], e
     if reason:
         return _refused(function, how, reason, eager)
     return _Choice(function, shape, needed, eager).entry()
+
+
+def foresee(function: Function[..., Any], values: Sequence[Any]) -> Shape | None:
+    """What a first call will show, where kernels are waited for and shall serve it too."""
+    how = mode(function)
+    reason = open_because(function) if how in ("on", "require") else ""
+    if reason and how == "require":
+        raise _required(function, reason)
+    return shown(function, values) if how in ("on", "require") and not reason else None
 
 
 def unsuitable(function: Function[..., Any], shape: Shape, needed: tuple[str, ...]) -> str:
@@ -282,4 +292,5 @@ class _Choice:
         return refuse
 
 
+FORESIGHT.append(foresee)
 WAYS.append(fused)
