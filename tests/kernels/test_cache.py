@@ -93,7 +93,7 @@ def test_without_a_directory_of_ones_own_kernels_are_not_kept(
         folder.mkdir(mode=0o700)
         folder.chmod(0o500)
     assert cache.library(TEXT, cc).answer() == 42
-    kept = [p for p in folder.iterdir()] if folder.is_dir() else []
+    kept = list(folder.iterdir()) if folder.is_dir() else []
     assert kept == [] or (harm == "read-only" and os.getuid() == 0)  # nothing is read-only for root
 
 

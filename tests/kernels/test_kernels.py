@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from compare import assert_gradients, assert_values
-from formulas import ROWS, Row, bent, clipped, masked, mish, scaled, snake
+from kernel_rows import ROWS, Row, bent, clipped, masked, mish, scaled, snake
 
 import pullback as pb
 from pullback.kernels.way import READY
