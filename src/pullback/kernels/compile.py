@@ -20,7 +20,9 @@ from pathlib import Path
 
 log = logging.getLogger("pullback")
 
-_ALWAYS = ("-O2", "-ftree-vectorize", "-fPIC", "-shared", "-std=gnu11", "-w", "-fvisibility=hidden", "-ffp-contract=off")
+_ALWAYS = (
+    "-O2", "-ftree-vectorize", "-fPIC", "-shared", "-std=gnu11", "-w", "-fvisibility=hidden", "-ffp-contract=off",
+)  # fmt: skip
 _TRIED = (
     ("-fno-math-errno", "-fno-trapping-math"),
     ("-march=native",),
