@@ -72,7 +72,8 @@ class _Plans:
         """What serves a call with these values."""
         if self.reason:
             return self.eager
-        key = kind_of(values), self.outside()
+        numbers = tuple(v for v in values if type(v) is float) if self.function.keep == "small" else ()
+        key = kind_of(values), numbers, self.outside()
         if key not in self.ways:
             self.ways[key] = self._make(values)
         return self.ways[key](values)
@@ -80,7 +81,10 @@ class _Plans:
     def _make(self, values: Sequence[Any]) -> Callable[[Sequence[Any]], Entry]:
         from pullback.graph.execute import executor
 
-        choice = choose(self.function, self.needed, values)
+        try:
+            choice = choose(self.function, self.needed, values)
+        except Exception as error:  # the eager rules serve whatever PyTorch's tracer cannot do
+            choice = Choice(None, f"{type(error).__name__}: {error}")
         if choice.plan is None:
             _log.info("%s keeps what its rules name: %s", self.function.name, choice.reason)
             return lambda _: self.eager
@@ -111,17 +115,16 @@ def choose(function: Function[..., Any], needed: Sequence[str], values: Sequence
     from pullback.graph.plan import plan
 
     try:
+        bare = [v.detach() if isinstance(v, torch.Tensor) else v for v in values]
         with torch.no_grad(), torch.autograd.graph.saved_tensors_hooks(_same, _same):  # nobody's hooks see tracing
-            made = plan(function, needed, [v.detach() if isinstance(v, torch.Tensor) else v for v in values])
+            made = plan(function, needed, bare, function.keep)
     except PullbackError as error:
         return Choice(None, f"{error.required}; {error.got}")
-    except Exception as error:  # whatever tracing meets: the eager rules serve
-        return Choice(None, f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
     if any(r.source == "value" for r in made.residuals):
         return Choice(None, "an intermediate would have to be kept, through which no second derivative goes")
     before = named_bits(function, needed, values, made)
     outputs = any(r.source == "output" for r in made.residuals) and "out" not in function.wanted(tuple(needed))
-    if made.bits < before or (made.bits == before and outputs):
+    if made.keep == "small" or made.bits < before or (made.bits == before and outputs):
         return Choice(made, "")
     return Choice(None, "the rules name nothing that could be left out")
 
