@@ -83,8 +83,8 @@ def pair(function: Function[..., Any], needed: Sequence[str], inputs: Sequence[A
 def _sample(function: Function[..., Any], given: Mapping[str, Any]) -> _Run:
     """What a run shows, without running it on values."""
     try:
-        with without_values() as stand_in:
-            run = _Run.of(function, {name: stand_in(value) for name, value in given.items()})
+        with without_values(given.values()) as stand_ins:
+            run = _Run.of(function, dict(zip(given, stand_ins, strict=True)))
     except Exception as error:
         got = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
         raise TraceError(function.name, "it must run on tensors without values", got, "check the arguments") from error

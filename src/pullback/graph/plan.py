@@ -37,12 +37,16 @@ class Residual:
             (any other tensor) or ``size`` (a Python integer), which forward makes.
         bits: What it takes for each element of the output.
         rules: The arguments whose gradients use it.
+        shape: The shape it had in the call that was planned.
+        dtype: Its dtype; ``None`` for a size.
     """
 
     name: str
     source: str
     bits: float
     rules: tuple[str, ...]
+    shape: tuple[int, ...] = ()
+    dtype: torch.dtype | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,12 @@ class Plan:
     def bits(self) -> float:
         """What is kept in all, in bits for each element of the output."""
         return sum(r.bits for r in self.residuals)
+
+    @property
+    def kind(self) -> str:
+        """The kind of candidate that it is; arguments with few elements do not count."""
+        sources = {r.source for r in self.residuals if r.bits >= _WORTH_COUNTING}
+        return next((what for what, among in _KINDS.items() if sources == set(among)), "a mix of these")
 
     @property
     def made(self) -> tuple[Residual, ...]:
@@ -146,7 +156,7 @@ def _assembled(function: Function[..., Any], needed: Sequence[str], whole: Pair,
         named={name: bits / _elements(whole) for name, bits in whole.named.items()},
         bound=whole.bound,
         guards=whole.guards,
-        candidates=_candidates(whole, code),
+        candidates=_candidates(whole),
     )
 
 
@@ -155,13 +165,13 @@ def _small(made: Plan, whole: Pair, small: Inverse) -> Plan:
     (out,), numbers = whole.outputs, list(whole.numbers.values())
     x = whole.arguments[made.needed[0]]
     side = [] if small.turning is None else [insert(whole, torch.ops.aten.ge.Scalar, (x, small.turning))]
-    kept = Residual("out", "output", bits_of(out) / _elements(whole), made.needed)
+    kept = [_residual(whole, made.needed, node, {}) for node in (out, *side)]
     return replace(
         made,
         forward=extract(whole.module, [x, *numbers], [out, *side]),
         backward=decoder(small, [out, *side, *whole.cotangents, *numbers]),
         encode=extract(whole.module, [x, out, *numbers], side),
-        residuals=(kept, *(Residual("side", "bits", 1.0, made.needed) for _ in side)),
+        residuals=tuple(replace(r, name="side" if r.source == "bits" else "out", rules=made.needed) for r in kept),
         keep="small",
         error=small.error,
         inverse=small,
@@ -183,6 +193,7 @@ class Candidate:
     work: int = 0
 
 
+_WORTH_COUNTING = 0.5
 _KINDS = {
     "arguments": ("argument",),
     "output": ("output",),
@@ -192,7 +203,7 @@ _KINDS = {
 }
 
 
-def _candidates(whole: Pair, code: Code) -> tuple[Candidate, ...]:
+def _candidates(whole: Pair) -> tuple[Candidate, ...]:
     """Each kind of what can be kept, with the least of it."""
     fresh = {n for gradient in whole.gradients if gradient is not None for n in ancestors([gradient])}
     found = []
@@ -211,7 +222,11 @@ def _residual(whole: Pair, needed: Sequence[str], node: Node, instead: Mapping[N
     names = {n: name for name, n in whole.arguments.items()}
     names |= {n: f"out_{i}" if i else "out" for i, n in enumerate(whole.outputs) if n not in names}
     bits, users = bits_of(node) / _elements(whole), _users(whole, needed, node, instead)
-    return Residual(names.get(node) or node.name, kind_of(whole, node), bits, users)
+    value = node.meta["val"]
+    shape = tuple(map(hint, value.shape)) if isinstance(value, torch.Tensor) else ()
+    return Residual(
+        names.get(node) or node.name, kind_of(whole, node), bits, users, shape, getattr(value, "dtype", None)
+    )
 
 
 def _elements(whole: Pair) -> float:

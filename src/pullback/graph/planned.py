@@ -51,8 +51,8 @@ def foresee(function: Function[..., Any], values: Sequence[Any]) -> Shape | None
     if not large or function.keep == "named" or open_because(function):
         return None
     try:
-        with without_values() as stand_in:
-            call = Call(function, map(stand_in, values))
+        with without_values(values) as stand_ins:
+            call = Call(function, stand_ins)
             call.forward(call.tensors)
     except Exception:  # the real call will say what is wrong
         return None
@@ -102,6 +102,7 @@ class Choice:
 
     plan: Plan | None
     reason: str
+    rejected: Plan | None = None  # the one that keeps no less
 
 
 def choose(function: Function[..., Any], needed: Sequence[str], values: Sequence[Any]) -> Choice:
@@ -121,19 +122,19 @@ def choose(function: Function[..., Any], needed: Sequence[str], values: Sequence
     except PullbackError as error:
         return Choice(None, f"{error.required}; {error.got}")
     if any(r.source == "value" for r in made.residuals):
-        return Choice(None, "an intermediate would have to be kept, through which no second derivative goes")
-    before = named_bits(function, needed, values, made)
+        return Choice(None, "an intermediate would have to be kept, through which no second derivative goes", made)
+    before = named_bits(function, needed, made)
     outputs = any(r.source == "output" for r in made.residuals) and "out" not in function.wanted(tuple(needed))
     if made.keep == "small" or made.bits < before or (made.bits == before and outputs):
         return Choice(made, "")
-    return Choice(None, "the rules name nothing that could be left out")
+    return Choice(None, "the rules name nothing that could be left out", made)
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def named_bits(function: Function[..., Any], needed: Sequence[str], values: Sequence[Any], plan: Plan) -> float:
+def named_bits(function: Function[..., Any], needed: Sequence[str], plan: Plan) -> float:
     """What the rules name, in bits for each element of the output."""
     return sum(plan.named.get(name, 0.0) for name in function.wanted(tuple(needed)))
 
