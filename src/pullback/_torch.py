@@ -7,7 +7,7 @@ something, this is the file to change.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -254,12 +254,13 @@ def custom_op_parts(thing: Any) -> OperatorParts:
 
 
 @contextmanager
-def without_values() -> Iterator[Callable[[Any], Any]]:
-    """Run code on tensors that have everything but values; gives what makes one of a tensor, and leaves all else."""
+def without_values(values: Iterable[Any]) -> Iterator[list[Any]]:
+    """Run code on stand-ins for tensors, which have everything but values; all else stays as it is."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
+    bare = [value.detach() if isinstance(value, torch.Tensor) else value for value in values]
     with torch.no_grad(), FakeTensorMode() as mode:
-        yield lambda value: mode.from_tensor(value) if isinstance(value, torch.Tensor) else value
+        yield [mode.from_tensor(value) if isinstance(value, torch.Tensor) else value for value in bare]
 
 
 def empty_like(tensor: torch.Tensor) -> torch.Tensor:
