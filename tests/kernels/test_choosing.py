@@ -20,7 +20,7 @@ settings = types.SimpleNamespace(slope=2.0)
 
 
 def variants(fn: Any) -> list[Any]:
-    return [v for kinds in fn.__pullback__.kernels.values() for v in kinds.values()]
+    return [v for kinds in fn.__pullback__.kernels.values() for v in kinds.variants.values()]
 
 
 def by_argument():
@@ -173,3 +173,15 @@ def _fails(self: Any, text: str, path: Any) -> None:
     from pullback.kernels.compile import CompileError
 
     raise CompileError("internal compiler error")
+
+
+def test_describe_says_which_way_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULLBACK_FUSE", "1")
+    x = torch.randn(5000, requires_grad=True)
+    fused = pb.fuse(lambda x: torch.relu(x) * 2)
+    fused(x)
+    told = fused.describe(x)
+    assert (told.path, told.bytes) == ("kernel", 625)
+    assert "pb_kernel(" in str(told)
+    eager = pb.fuse(reads_a_list)
+    assert "'values" in str(eager.describe(x))

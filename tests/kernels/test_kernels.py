@@ -45,7 +45,7 @@ def assert_same(fused: Tensors, reference: Tensors) -> None:
 
 def serves(fn: Any) -> bool:
     """Whether a kernel has served every call of a Function so far."""
-    return all(v.state == READY for kinds in fn.__pullback__.kernels.values() for v in kinds.values())
+    return all(v.state == READY for kinds in fn.__pullback__.kernels.values() for v in kinds.variants.values())
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

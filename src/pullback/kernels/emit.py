@@ -50,6 +50,11 @@ class Source:
     cells: tuple[tuple[int, ...] | None, ...]
     after: tuple[tuple[int, tuple[int, ...]], ...]
 
+    @property
+    def own(self) -> str:
+        """The text without what all kernels begin with."""
+        return self.text.removeprefix(header()).strip()
+
 
 def emit(program: Program) -> Source:
     """The C of a program."""

@@ -17,11 +17,11 @@ from pullback._torch import is_plain_cpu, saved_tensor_hooks
 from pullback.define.eager import Shape
 from pullback.define.function import Function
 from pullback.define.source import compiled, prefix
-from pullback.define.ways import FORESIGHT, WAYS
+from pullback.define.ways import FORESIGHT, TELLERS, WAYS
 from pullback.errors import KernelError, PullbackError
 from pullback.graph.closed import holds, open_because, scalars
 from pullback.graph.planned import shown
-from pullback.kernels import background
+from pullback.kernels import background, report
 from pullback.kernels.compile import CompileError, Misfit, Unsupported, log
 
 if TYPE_CHECKING:  # these import SymPy, which takes half a second
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # these import SymPy, which takes half a second
     from pullback.kernels.program import Program
 
 Entry = Callable[..., Any]
-EAGER, PENDING, READY, REFUSED = "eager", "pending", "ready", "refused"
+EAGER, PENDING, READY, REFUSED = "eager", "pending", report.READY, "refused"
 WARM = 8
 """Work after which a kernel is begun: one for a call, and for every 512 elements."""
 VARIANTS = 8
@@ -124,7 +124,7 @@ class _Choice:
         self.guarded = bool(self.outside())
         self.variants: dict[Any, Variant] = {}
         self.ways: dict[Any, Entry] = {}
-        function.kernels[needed] = self.variants
+        function.kernels[needed] = self
 
     def entry(self) -> Entry:
         """The function that looks up what serves a call by dtypes, sizes and what is baked in."""
@@ -157,6 +157,10 @@ class _Choice:
         return self.eager(*values)
 
     # ---- finding a variant
+
+    def variant(self, values: Sequence[Any]) -> Variant | None:
+        """What is known about calls like one with these values."""
+        return self.variants.get(self._key(values))
 
     def missing(self, *values: Any) -> Entry:
         """What serves a call whose sizes have not been seen, or whose variant is not ready."""
@@ -293,4 +297,5 @@ class _Choice:
 
 
 FORESIGHT.append(foresee)
+TELLERS.append(report.account)
 WAYS.append(fused)
