@@ -102,11 +102,16 @@ def sorts(x):
     return torch.softmax(x, -1)
 
 
+def decides(x):
+    return x * 2 if x.shape[0] > 5 else x
+
+
 values = [2.0]
 
 
 @pytest.mark.parametrize(
-    ("fn", "reason"), [(reads_a_list, "values"), (draws, "random"), (adds_up, "cumsum"), (sorts, "softmax")]
+    ("fn", "reason"),
+    [(reads_a_list, "values"), (draws, "random"), (adds_up, "cumsum"), (sorts, "softmax"), (decides, "sizes")],
 )
 def test_what_no_kernel_can_serve(fn: Any, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULLBACK_FUSE", "require")

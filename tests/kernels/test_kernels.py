@@ -84,6 +84,13 @@ def test_an_expanded_cotangent_and_a_layout_that_is_kept() -> None:
     assert_gradients([gradient], [exact(mish, [x], torch.ones_like(x))[1]])
 
 
+def test_single_elements_of_more_dimensions() -> None:
+    tensors = [torch.randn(70, requires_grad=True), torch.rand(1, 1, 1).requires_grad_()]
+    fused = pb.fuse(scaled)
+    assert fused(*tensors).shape == (1, 1, 70)
+    assert_same(run(fused, tensors), exact(scaled, tensors))
+
+
 def test_masks_whole_numbers_and_frozen_arguments() -> None:
     x, mask, count = torch.randn(300, requires_grad=True), torch.rand(300) > 0.5, torch.arange(300)
     assert_same(run(pb.fuse(masked), [x, mask, count]), exact(masked, [x, mask, count]))
