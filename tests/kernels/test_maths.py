@@ -21,7 +21,7 @@ MOST = 1.5
 @pytest.fixture(scope="module")
 def library() -> ctypes.CDLL:
     loops = [
-        f'__attribute__((visibility("default"))) void {f}(int64_t n, const float *x, float *y) {{\n'
+        f'__attribute__((visibility("default"))) void loop_{f}(int64_t n, const float *x, float *y) {{\n'
         f"  for (int64_t j = 0; j < n; j++) y[j] = pb_{f}_f32(x[j]); }}\n"
         for f in FUNCTIONS
     ]
@@ -55,7 +55,7 @@ def test_accuracy(name: str, library: ctypes.CDLL) -> None:
     x = x[x.abs() < 2.0**30] if name in MENDED else x
     got, exact = torch.empty_like(x), reference(name)(x.double())
     pointers = [ctypes.c_void_p(t.data_ptr()) for t in (x, got)]
-    getattr(library, name)(ctypes.c_int64(x.numel()), *pointers)
+    getattr(library, f"loop_{name}")(ctypes.c_int64(x.numel()), *pointers)
     assert units(got, exact).max() <= MOST
     assert torch.equal(got.isnan(), exact.isnan())
     infinite = exact.float().isinf()
