@@ -13,7 +13,7 @@ from pullback.define import checks
 from pullback.define.derivative import Derived
 from pullback.define.rule import Rule, read_rule
 from pullback.define.signature import Arguments
-from pullback.errors import MissingRuleError
+from pullback.errors import MissingRuleError, PullbackError
 
 if TYPE_CHECKING:
     from pullback.define.report import Description
@@ -282,8 +282,12 @@ class Function(Generic[P, R]):
         """Note what the forward keeps, now that it has run, and check the names that rules ask for."""
         if self.kept is not None and set(names) <= set(self.kept):
             return
-        self.kept = tuple(dict.fromkeys((*(self.kept or ()), *names)))
-        checks.kept(self)
+        before, self.kept = self.kept, tuple(dict.fromkeys((*(self.kept or ()), *names)))
+        try:
+            checks.kept(self)
+        except PullbackError:
+            self.kept = before  # the next call is told, too
+            raise
 
     # ---- plumbing
 
