@@ -13,6 +13,7 @@ from pullback.define import checks
 from pullback.define.derivative import Derived
 from pullback.define.rule import Rule, read_rule
 from pullback.define.signature import Arguments
+from pullback.define.ways import WRITERS
 from pullback.errors import MissingRuleError, PullbackError
 
 if TYPE_CHECKING:
@@ -212,6 +213,27 @@ class Function(Generic[P, R]):
         from pullback.define.report import describe
 
         return describe(self, args, kwargs)
+
+    def source(self, to: str = "function") -> str:
+        """The forward with its derived rules as Python code to paste: what ``pullback derive`` prints.
+
+        Args:
+            to: ``"function"``, ``"autograd"`` (a plain ``torch.autograd.Function`` that needs no pullback),
+                ``"classic"`` (the same in the old form) or ``"latex"``.
+
+        Raises:
+            TraceError: If the forward is no formula of operations that can be written down.
+            UsageError: If there is no such form.
+
+        Example:
+            >>> import torch, pullback as pb
+            >>> @pb.function
+            ... def swish(x, b):
+            ...     return x * torch.sigmoid(b * x)
+            >>> "def _(g, x, b):" in swish.source()
+            True
+        """
+        return WRITERS[0](self, to)
 
     # ---- what the stacks ask
 
