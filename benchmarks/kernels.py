@@ -22,7 +22,8 @@ from pullback.cli._bench import measure
 os.environ["PULLBACK_FUSE"] = "1"  # wait for the compiler
 PAGE = Path(__file__).parents[1] / "docs/performance.md"
 START, END = "<!-- kernels: written by benchmarks/kernels.py -->", "<!-- end of kernels -->"
-SIZES = (16, 1_000_000, 16_777_216)
+SIZES = [16, 1_000_000]
+LARGE = 16_777_216
 
 
 @dataclass(frozen=True)
@@ -134,12 +135,15 @@ def growth(path: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
+    parser.add_argument("--large", action="store_true", help="add 64 MB, where the system's page faults count most")
     parser.add_argument("--compile", action="store_true", help="measure torch.compile, too")
     parser.add_argument("--seconds", type=float, default=0.6, help="for each function and size")
     parser.add_argument("--growth", metavar="FILE", help="draw how the time grows instead")
     options = parser.parse_args()
     if options.growth:
         return growth(options.growth)
+    if options.large:
+        SIZES.append(LARGE)
     table = lines(options.seconds, options.compile)
     if options.write:
         text = PAGE.read_text(encoding="utf-8")
