@@ -38,6 +38,8 @@ WARM = 8
 """Work after which a kernel is begun: one for a call, and for every 512 elements."""
 VARIANTS = 8
 """Combinations of dtypes, patterns of sizes and whole numbers that one Function gets kernels for."""
+SMALL = 1024
+"""Elements up to which a plain formula is left to PyTorch: its own operations cost less than a call of a kernel."""
 OUTSIDES = 2
 """Values of globals and the like that it gets kernels for: what changes more often is read by the eager rules."""
 
@@ -103,6 +105,11 @@ def _looks(function: Function[..., Any]) -> str:
     return "its code may decide by sizes" if names & _SIZES and (jumps or names & _DECIDING) else ""
 
 
+def _passing(function: Function[..., Any]) -> str:
+    kinds = {n: q.kind.name for n, q in function.arguments.signature.parameters.items()}
+    return ", ".join(f"{n}={n}" if kind == "KEYWORD_ONLY" else n for n, kind in kinds.items())
+
+
 def _jumps(opname: str) -> bool:
     return "JUMP_IF" in opname or opname == "FOR_ITER"
 
@@ -158,14 +165,17 @@ class _Choice:
         function = self.function
         p = prefix(function)
         counted = self.how == "auto" and bool(self.needed)  # what is kept must not change under a checkpoint
+        small = " and ".join(f"{n}.numel() <= {SMALL}" for n in self.shape.tensors)
+        bare = self.how == "auto" and function.plain and not function.all_rules()
         lines = [
             f"def {p}call({', '.join(function.params)}):",
+            *([f" if {small}: return {p}forward({_passing(function)})"] if bare else []),
             *([f" if {p}hooks(): return {p}eager({', '.join(function.params)})"] if counted else []),
             f" {p}way = {p}get(({', '.join(self._fields())},)) if {self._plain(p)} else {p}eager",
             f" return ({p}way or {p}missing({', '.join(function.params)}))({', '.join(function.params)})",
         ]
         names = {"get": self.ways.get, "plain": is_plain_cpu, "missing": self.missing, "eager": self._eager_only}
-        names["hooks"] = saved_tensor_hooks
+        names |= {"hooks": saved_tensor_hooks, "forward": function.fn}
         if self.guarded:
             lines[-2] = lines[-2].replace("get((", "get((*" + f"{p}outside(), ")
             names["outside"] = self.outside
