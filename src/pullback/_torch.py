@@ -34,6 +34,7 @@ __all__ = [
     "autocast_enabled",
     "bare_apply",
     "below_autograd",
+    "compiled_autograd",
     "compiling",
     "current_level",
     "custom_function_call",
@@ -180,6 +181,13 @@ def nonstrict_trace(fn: Callable[..., Any]) -> Callable[..., Any]:
     import torch._dynamo
 
     return torch._dynamo.nonstrict_trace(fn)
+
+
+def compiled_autograd(compiler: Callable[..., Any]) -> Any:
+    """A context in which backward passes are compiled as a whole."""
+    import torch._dynamo.compiled_autograd
+
+    return torch._dynamo.compiled_autograd._enable(compiler)
 
 
 def when_dynamo_loads(action: Callable[[], None]) -> None:
