@@ -102,11 +102,16 @@ def has_tangent(tensors: Sequence[torch.Tensor]) -> bool:
 
     Dynamo's graph enters the level in C++ only, so while a graph is being traced the Python counter says nothing.
     """
-    if forward_ad._current_level < 0 and not tracing_graph():
+    if (forward_ad._current_level < 0 and not tracing_graph()) or _is_below_autograd():
         return False
     return any(
         torch._VF._unpack_dual(t, level=0)[1] is not None for t in tensors if t.is_floating_point() or t.is_complex()
     )
+
+
+def _is_below_autograd() -> bool:
+    """Whether an operator's kernel is running, to which autograd and tangents do not reach."""
+    return bool(torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.AutogradFunctionality))
 
 
 @contextmanager

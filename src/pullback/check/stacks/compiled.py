@@ -36,7 +36,7 @@ _enter("compile, dynamic shapes", lambda s: gradient(compiled(s.fn, dynamic=True
 _enter("compile of the loss", lambda s: _loss(s))
 _enter("compile of func.grad", lambda s: list(compiled(grad(s))(*s.tensors)))
 _enter("compile of func.jvp", lambda s: compiled(lambda: [jvp(s, i) for i in s.every()])(), gives="tangent")
-_enter("compile of jacrev", lambda s: list(compiled(func.jacrev(s.loss, s.every()))(*s.tensors)))
+_enter("compile of jacrev", lambda s: list(compiled(func.jacrev(s.loss, s.every()))(*s.tensors)), real=True)
 _enter("compile of jacfwd", lambda s: list(compiled(func.jacfwd(s.loss, s.every()))(*s.tensors)), real=True,
        floor="loud", why="Dynamo of PyTorch 2.9 does not trace forward mode")  # fmt: skip
 _enter("compile of hessian", lambda s: contract(s, compiled(hessian(s))(*s.tensors)), real=True, gives="second",

@@ -27,7 +27,7 @@ def along(s: Setting) -> Any:
 
 stack("func.grad", FUNC)(lambda s: list(grad(s)(*s.tensors)))
 stack("func.vjp", FUNC)(lambda s: list(func.vjp(s.loss, *s.tensors)[1](torch.tensor(1.0, dtype=real(s)))))
-stack("func.jacrev", FUNC)(lambda s: list(func.jacrev(s.loss, s.every())(*s.tensors)))
+stack("func.jacrev", FUNC, real=True)(lambda s: list(func.jacrev(s.loss, s.every())(*s.tensors)))
 stack("func.jacfwd", FUNC, real=True)(lambda s: list(func.jacfwd(s.loss, s.every())(*s.tensors)))
 stack("func.jvp", FUNC, gives="tangent")(lambda s: [jvp(s, i) for i in s.every()])
 stack("func.linearize", FUNC, gives="tangent")(lambda s: linearized(s))

@@ -143,6 +143,11 @@ def _gradient(setting: Setting, first: First, order: int = 1) -> list[torch.Tens
     return [g.detach() for g in found]
 
 
+def _summed(setting: Setting, first: First) -> list[torch.Tensor]:
+    pairs = zip(setting.tensors, _gradient(setting, first), strict=True)
+    return [torch.stack([g for t, g in pairs if t is setting.tensors[0]]).sum(0)]
+
+
 def _along(setting: Setting, first: First, order: int = 1) -> list[torch.Tensor]:
     found = _gradient(setting, first, order)
     return [contracted([g], [d]) for g, d in zip(found, setting.directions, strict=True)]
@@ -151,7 +156,7 @@ def _along(setting: Setting, first: First, order: int = 1) -> list[torch.Tensor]
 GIVES: dict[str, Callable[[Setting, First], list[torch.Tensor]]] = {
     "values": _values,
     "gradient": _gradient,
-    "summed gradient": lambda s, first: [torch.stack(_gradient(same(s), first)).sum(0)],
+    "summed gradient": lambda s, first: _summed(same(s), first),
     "tangent": _along,  # of the loss, along each direction
     "second": lambda s, first: _gradient(s, first, 2),  # the gradient of the gradient along the directions
     "second tangent": lambda s, first: _along(s, first, 2),
