@@ -34,6 +34,7 @@ __all__ = [
     "autocast_enabled",
     "bare_apply",
     "below_autograd",
+    "compiled_autograd",
     "compiler_front_loaded",
     "compiling",
     "current_level",
@@ -104,11 +105,16 @@ def has_tangent(tensors: Sequence[torch.Tensor]) -> bool:
 
     Dynamo's graph enters the level in C++ only, so while a graph is being traced the Python counter says nothing.
     """
-    if forward_ad._current_level < 0 and not tracing_graph():
+    if (forward_ad._current_level < 0 and not tracing_graph()) or _is_below_autograd():
         return False
     return any(
         torch._VF._unpack_dual(t, level=0)[1] is not None for t in tensors if t.is_floating_point() or t.is_complex()
     )
+
+
+def _is_below_autograd() -> bool:
+    """Whether an operator's kernel is running, to which autograd and tangents do not reach."""
+    return bool(torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.AutogradFunctionality))
 
 
 @contextmanager
@@ -183,6 +189,13 @@ def nonstrict_trace(fn: Callable[..., Any]) -> Callable[..., Any]:
     import torch._dynamo
 
     return torch._dynamo.nonstrict_trace(fn)
+
+
+def compiled_autograd(compiler: Callable[..., Any]) -> Any:
+    """A context in which backward passes are compiled as a whole."""
+    import torch._dynamo.compiled_autograd
+
+    return torch._dynamo.compiled_autograd._enable(compiler)
 
 
 def when_dynamo_loads(action: Callable[[], None]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.fx.immutable_collections import immutable_dict, immutable_list
 
 from pullback._torch import allow_in_graph, nonstrict_trace, when_dynamo_loads
 from pullback.define.captures import Capture, captures, reader
@@ -14,6 +15,7 @@ from pullback.define.stacks import general
 from pullback.errors import StackError
 
 NOTHING = "<pullback: None>"
+LISTS, DICTS = (list, immutable_list), (dict, immutable_dict)  # a graph holds the latter in the places of the former
 
 
 def graph(token: str, reads: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
@@ -48,9 +50,9 @@ def _shown(value: Any) -> Any:
 def _replaced(value: Any, old: Any, new: Any) -> Any:
     if type(value) is tuple:
         return tuple([_replaced(v, old, new) for v in value])
-    if type(value) is list:
+    if type(value) in LISTS:
         return [_replaced(v, old, new) for v in value]
-    if type(value) is dict:
+    if type(value) in DICTS:
         return {k: _replaced(v, old, new) for k, v in value.items()}
     if old is None:
         return new if value is None else value

@@ -235,8 +235,12 @@ class Function(Generic[P, R]):
         """The rules to run for the needed arguments: each with its callable and the arguments it then serves."""
         key = needed, of
         if key not in self._plans:
-            rules = dict.fromkeys(r for r in (self.rule(a, of) for a in needed) if r is not None)
-            self._plans[key] = [(r, *r.bind([a for a in needed if a in r.args])) for r in rules]
+            served: dict[Rule, list[str]] = {}
+            for arg in needed:
+                found = self.rule(arg, of)
+                if found is not None:
+                    served.setdefault(found, []).append(arg)
+            self._plans[key] = [(rule, *rule.bind(args)) for rule, args in served.items()]
         return self._plans[key]
 
     def wanted(self, needed: tuple[str, ...]) -> set[str]:
