@@ -126,11 +126,7 @@ def _finding(case: Case, extreme: Extreme, arguments: Arguments, name: str, grad
 def _level(case: Case, extreme: Extreme) -> str | None:
     """An error, unless the value may be one that the function was not made for."""
     near = abs(extreme.value) < FAR and case.facts.get("asked", True)
-    return None if near or _pointwise(case, extreme.leaf) else "warning"
-
-
-def _pointwise(case: Case, leaf: int) -> bool:
-    return reference.pointwise(case, case.arguments, cotangents(case.base.outputs), leaf) is not None
+    return None if near or reference.is_pointwise(case, extreme.leaf) else "warning"
 
 
 def _origin(case: Case, arguments: Arguments) -> str:
@@ -151,7 +147,7 @@ def _bounded(case: Case, arguments: Arguments, index: int, place: int) -> bool:
     size = max(abs(x), 1.0)
 
     def quotient(step: float) -> float:
-        return (number(reference._shifted(wide, index, place, step * size)) - number(wide)) / (step * size)
+        return (number(reference.shifted(wide, index, place, step * size)) - number(wide)) / (step * size)
 
     found = []
     for side in (1.0, -1.0):
