@@ -380,6 +380,20 @@ class Unpicklable(torch.nn.Module):
         return Product.apply(x, x)
 
 
+class RoughInHalf(Function):
+    """Exact enough in float32: a detour by 8 costs half precision all digits of small numbers."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x / 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * ((x + 8) - 8)
+
+
 class Needless(Function):
     """Keeps more than autograd would."""
 
@@ -437,6 +451,7 @@ MUTANTS: dict[str, list[tuple[str, type, Inputs]]] = {
     "export": [("stack-drops-rule", Reversal, one)],
     "sizes": [("backward-raises", NeedsAnElement, one)],
     "copying": [("not-picklable", Unpicklable, one)],
+    "halves": [("float32-not-enough", RoughInHalf, one)],
     "needless": [("needless-function", Needless, one)],
     "vmap": [("vmap-rule-wrong", WrongVmap, one)],
 }

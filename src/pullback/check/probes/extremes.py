@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from pullback.check import nonfinite, reference, state, tree
+from pullback.check import nonfinite, reference, state, tree, unique
 from pullback.check.arguments import Arguments, double
 from pullback.check.case import Case, cotangents, pull
 from pullback.check.points import domain
@@ -125,6 +125,8 @@ def _finding(case: Case, extreme: Extreme, arguments: Arguments, name: str, grad
 
 def _level(case: Case, extreme: Extreme) -> str | None:
     """An error, unless the value may be one that the function was not made for."""
+    if unique.decomposes(case):  # not differentiable where singular values meet, by nature
+        return "note"
     near = abs(extreme.value) < FAR and case.facts.get("asked", True)
     return None if near or reference.is_pointwise(case, extreme.leaf) else "warning"
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from pullback.check import compare, context, entries, infer, intent, repair, shrink, state, tree
+from pullback.check import compare, context, entries, infer, intent, repair, shrink, state, surrogate, tree, unique
 from pullback.check.case import Case, pull
 from pullback.check.hypotheses import incoming
 from pullback.check.reference import Reference, is_pointwise, reference, taylor_order
@@ -140,6 +141,13 @@ def _leaf(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> Itera
         yield _note(case, "gradient-modifier", name, "it is right for incoming gradients of one sign, or small ones")
     elif _is_large(wrong, leaf, truth.level) and _is_intended_elsewhere(case, truth, taken, leaf):
         yield _note(case, "surrogate-gradient", name, "differs from the derivative where forward is flat")
+    elif unique.is_a_choice(case, truth):
+        case.facts["verdict"] = "intent"
+        yield Finding(
+            "ill-conditioned", f"the gradient of {name!r} cannot be compared: the vectors that forward returns are one "
+            "basis among many", cause="a decomposition's vectors are not unique, so neither is their derivative",
+            argument=name, level="note",
+        )  # fmt: skip
     else:
         trouble = Trouble(case, truth, leaf, taken, wrong)
         far = all(not s.point.inside for s in wrong) and not is_pointwise(case, trouble.leaf)
@@ -159,7 +167,9 @@ def _surrogate(case: Case, truth: Reference, taken: list[Sample], wrong: list[Sa
     if ignored is not None and not compare.is_zero(taken[0].got[leaf]):
         yield _finding(case, trouble, ignored)
         return
-    yield _note(case, "surrogate-gradient", trouble.name, "forward is locally constant in it, backward is not zero")
+    facts = surrogate.described(case, leaf)
+    note = _note(case, "surrogate-gradient", trouble.name, "forward is locally constant in it, backward is not zero")
+    yield replace(note, message="; ".join(filter(None, (note.message, surrogate.text(facts)))), evidence=facts)
 
 
 def _modifier(case: Case, truth: Reference, taken: list[Sample], wrong: list[Sample], leaf: int) -> Iterator[Finding]:
