@@ -50,6 +50,10 @@ CHECK = {
     "single": Tolerance(2e-3, 2e-4),  # float32 somewhere in the forward
     "half": Tolerance(5e-2, 2e-2),  # half precision somewhere in the forward
 }
+# one wrong entry among right ones: relative to itself, to the largest, and how many times the usual error
+ISOLATED = (2e-7, 1e-12, 1e4)
+DOUBTED = (2e-7, 1e-9, 3.0)  # the same beside finite differences; the last is how many times their own doubt
+ROUNDING = Tolerance(1e-10, 1e-13)  # what two ways to compute one gradient in float64 may differ by
 NOTHING = 1e-13  # a gradient below this is zero
 
 # the catalogue: how many units in the last place a certified value or gradient may be off
