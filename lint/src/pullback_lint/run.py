@@ -65,15 +65,8 @@ def _fix(text: str, name: str, path: Path, options: Options) -> tuple[str, int]:
 
     repaired, fixed = fixes.fix(text, findings, unsafe=options.unsafe_fixes)
     if fixed:
-        path.write_bytes(repaired.encode(_encoding(path)))
+        path.write_bytes(repaired.encode(sources.encoding(path)))
     return repaired, fixed
-
-
-def _encoding(path: Path) -> str:
-    import tokenize
-
-    with path.open("rb") as file:
-        return tokenize.detect_encoding(file.readline)[0]
 
 
 def _lint_notebook(text: str, name: str, path: Path, options: Options) -> FileResult:
