@@ -71,6 +71,7 @@ def _argument(node: ast.Call, method: Method) -> ast.expr | None:
 
 
 _BOUNDED_NAME = re.compile(r"max|lse|log(?!it)")
+_POSITIVE_NAME = re.compile(r"delay|dist|time|tau|decay|age|sq")
 _BOUNDING = words("""
     max amax clamp clamp_max clip abs log_softmax logsigmoid minimum log logsumexp norm cummax relu softplus
     sigmoid tanh square
@@ -79,7 +80,10 @@ _BOUNDING = words("""
 
 def is_bounded(method: Method, node: ast.expr) -> bool:
     """Whether an exponent cannot become large, as far as can be seen."""
+    negated = any(isinstance(child, ast.UnaryOp) and isinstance(child.op, ast.USub) for child in walk(node))
     for child in closure(method.flow, node):
+        if negated and isinstance(child, ast.Name) and _POSITIVE_NAME.search(child.id):
+            return True
         if called(child) in _BOUNDING:
             return True
         if isinstance(child, ast.Pow) or (isinstance(child, ast.BinOp) and _is_square(child)):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, known, literal, matrix_operands, source_of
+from pullback_lint.model.value import Value
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -68,11 +69,11 @@ def _is_product(node: ast.AST, backward: Method, function: Function, *, other: s
 
 def _is_pair(cotangent: ast.expr, factor: ast.expr, backward: Method, function: Function, other: str) -> bool:
     """Whether two operands are the cotangent and an input of forward, each as it is."""
-    if not isinstance(cotangent, ast.Name) or not backward.flow.values[cotangent].aliases("g."):
+    if not isinstance(cotangent, ast.Name) or not backward.flow.values.get(cotangent, Value()).aliases("g."):
         return False
     if not isinstance(factor, ast.Name) or len(backward.flow.assignments.get(factor.id, [])) != 1:
         return False
-    roots = backward.flow.values[factor].alias
+    roots = backward.flow.values.get(factor, Value()).alias
     kept = [known(function, root) for root in roots]
     return len(kept) == 1 and kept[0] is not None and kept[0].alias == {f"in.{other}"} and _as_it_is(function, other)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.flow import Flow
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import literal
+from pullback_lint.model.value import Value
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -47,7 +48,11 @@ def _counts(counts: set[int]) -> str:
 def _beyond(flow: Flow, count: int) -> Iterator[Problem]:
     """Indices into the saved tensors behind the last one."""
     for node in walk(flow.node):
-        if isinstance(node, ast.Subscript) and node.value in flow.reads and "tensors" in flow.values[node.value].tags:
+        if (
+            isinstance(node, ast.Subscript)
+            and node.value in flow.reads
+            and "tensors" in flow.values.get(node.value, Value()).tags
+        ):
             index = literal(node.slice)
             if isinstance(index, int) and not -count <= index < count:
                 yield Problem(node, f"index {index}, but {count} tensors are saved", fix="save what is read here")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.flow import Flow
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import called, source_of, text
+from pullback_lint.model.value import Value
 from pullback_lint.problem import Problem
 
 CODE = "PB129"
@@ -39,9 +40,9 @@ def _is_plain(function: Function, flow: Flow, node: ast.expr) -> bool:
     if isinstance(shown, ast.Subscript):
         shown = shown.value
     if isinstance(shown, ast.Call):
-        return called(shown) in {"size", "dim", "numel", "len"} and "plain" in flow.values[shown].tags
+        return called(shown) in {"size", "dim", "numel", "len"} and "plain" in flow.values.get(shown, Value()).tags
     return (
         isinstance(shown, ast.Attribute)
         and shown.attr in {"shape", "dtype", "device"}
-        and "plain" in flow.values[shown].tags
+        and "plain" in flow.values.get(shown, Value()).tags
     )
