@@ -13,6 +13,8 @@ import torch
 if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores; more threads only make them wait
     torch.set_num_threads(1)
 
+os.environ.setdefault("PULLBACK_FUSE", "0")  # the eager rules are meant, unless a test or the caller says otherwise
+
 # the same cases on every run, and no deadline: the cores are shared
 hypothesis.settings.register_profile("house", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("house")

@@ -11,6 +11,7 @@ from pullback.define.keep import keep
 from pullback.define.surrogates import straight_through, surrogate
 from pullback.errors import PullbackError
 from pullback.graph.kept import assert_kept
+from pullback.kernels.fuse import fuse
 
 if TYPE_CHECKING:
     from pullback import functional, nn
@@ -29,6 +30,7 @@ __all__ = [
     "from_autograd",
     "function",
     "functional",
+    "fuse",
     "gradcheck",
     "keep",
     "nn",

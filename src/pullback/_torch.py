@@ -7,7 +7,7 @@ something, this is the file to change.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -60,6 +60,7 @@ __all__ = [
     "pre_dispatch_modes",
     "proxy_tracing",
     "pytree",
+    "saved_tensor_hooks",
     "tracing_graph",
     "unwrap_dead",
     "when_dynamo_loads",
@@ -266,12 +267,13 @@ def custom_op_parts(thing: Any) -> OperatorParts:
 
 
 @contextmanager
-def without_values() -> Iterator[Callable[[Any], Any]]:
-    """Run code on tensors that have everything but values; gives what makes one of a tensor, and leaves all else."""
+def without_values(values: Iterable[Any]) -> Iterator[list[Any]]:
+    """Run code on stand-ins for tensors, which have everything but values; all else stays as it is."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
+    bare = [value.detach() if isinstance(value, torch.Tensor) else value for value in values]
     with torch.no_grad(), FakeTensorMode() as mode:
-        yield lambda value: mode.from_tensor(value) if isinstance(value, torch.Tensor) else value
+        yield [mode.from_tensor(value) if isinstance(value, torch.Tensor) else value for value in bare]
 
 
 def empty_like(tensor: torch.Tensor) -> torch.Tensor:
@@ -312,6 +314,11 @@ def symbolic_numbers(given: dict[str, float]) -> tuple[dict[str, Any], Callable[
 def is_plain_cpu(tensor: torch.Tensor) -> bool:
     """Whether a tensor's elements lie in the CPU's memory as its sizes and strides say."""
     return tensor.is_cpu and tensor.layout is torch.strided and not tensor.is_neg() and type(tensor) in _PLAIN
+
+
+def saved_tensor_hooks() -> bool:
+    """Whether saved tensors are handed to somebody, such as a checkpoint, who may count them again later."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
 
 
 def compiler_front_loaded() -> bool:

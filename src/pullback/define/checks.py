@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 AUTOCAST = ("leave", "float32", "autocast")
 KEEP = ("lossless", "small", "named")
+FUSE = ("auto", True, False)
 
 
 def names(function: Function[..., Any], method: str, args: tuple[Any, ...]) -> None:
@@ -182,6 +183,9 @@ def options(function: Function[..., Any]) -> None:
     if function.keep not in KEEP:
         required = f"keep= is one of {_describe.names(KEEP)}"
         raise DefinitionError(who, required, f"keep={function.keep!r}", "use one of them")
+    if function.fuse not in FUSE:
+        required = "fuse= is one of 'auto', True and False"
+        raise DefinitionError(who, required, f"fuse={function.fuse!r}", "use one of them")
 
 
 def _may_keep(function: Function[..., Any]) -> bool:

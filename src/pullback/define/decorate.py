@@ -37,9 +37,17 @@ METHODS = ("grad", "jvp", "derive", "nondiff", "grad_like", "describe")
 def function(fn: Callable[P, R], /) -> Function[P, R]: ...
 @overload
 def function(
-    *, inplace: str | None = None, autocast: str = "leave", keep: str = "lossless"
+    *, inplace: str | None = None, autocast: str = "leave", keep: str = "lossless", fuse: bool | str = "auto"
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
-def function(fn: Any = None, /, *, inplace: str | None = None, autocast: str = "leave", keep: str = "lossless") -> Any:
+def function(
+    fn: Any = None,
+    /,
+    *,
+    inplace: str | None = None,
+    autocast: str = "leave",
+    keep: str = "lossless",
+    fuse: bool | str = "auto",
+) -> Any:
     """Make a differentiable function with rules of its own.
 
     Used as a decorator on a forward written with plain PyTorch. Rules are attached with ``@f.grad("x")``; without
@@ -53,6 +61,9 @@ def function(fn: Any = None, /, *, inplace: str | None = None, autocast: str = "
         keep: What plain eager calls with many elements keep for backward: the least from which the gradient comes
             out as written (``"lossless"``), less where the error stays in the dtype's budget (``"small"``), or
             exactly what rules name (``"named"``).
+        fuse: Serve plain calls on the CPU by one compiled kernel each for forward and backward, where what the
+            Function computes allows it: once it is compiled in the background (``"auto"``), always, waiting for the
+            compiler (``True``), or never (``False``). The variable ``PULLBACK_FUSE=0`` turns it off everywhere.
 
     Returns:
         A Python function with the forward's signature, and the methods of `Function` as attributes.
@@ -73,8 +84,8 @@ def function(fn: Any = None, /, *, inplace: str | None = None, autocast: str = "
         tensor([1., 0.])
     """
     if fn is None:
-        return lambda f: function_from(f, inplace=inplace, autocast=autocast, keep=keep)
-    return function_from(fn, inplace=inplace, autocast=autocast, keep=keep)
+        return lambda f: function_from(f, inplace=inplace, autocast=autocast, keep=keep, fuse=fuse)
+    return function_from(fn, inplace=inplace, autocast=autocast, keep=keep, fuse=fuse)
 
 
 def function_from(fn: Callable[..., Any], **options: Any) -> Any:

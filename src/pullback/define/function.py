@@ -48,9 +48,15 @@ class Function(Generic[P, R]):
     """
 
     def __init__(
-        self, fn: Callable[P, R], *, inplace: str | None = None, autocast: str = "leave", keep: str = "lossless"
+        self,
+        fn: Callable[P, R],
+        *,
+        inplace: str | None = None,
+        autocast: str = "leave",
+        keep: str = "lossless",
+        fuse: bool | str = "auto",
     ) -> None:
-        self.fn, self.inplace, self.autocast, self.keep = fn, inplace, autocast, keep
+        self.fn, self.inplace, self.autocast, self.keep, self.fuse = fn, inplace, autocast, keep, fuse
         self.name = fn.__name__
         self.where = _describe.place(fn)
         self.arguments = Arguments(inspect.signature(fn))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from pullback.define.derivative import Derived, differentiable
 from pullback.define.eager import shape_of, unsuitable
 from pullback.define.function import Function
 from pullback.define.rule import Rule
+from pullback.define.ways import TELLERS, Account
 from pullback.errors import MissingRuleError
 
 
@@ -22,7 +23,7 @@ class KeptTensor:
     """One tensor that stays alive between forward and backward."""
 
     name: str
-    source: str  # "argument", "output" or "kept"
+    source: str  # "argument", "output" or "kept"; "bits" where conditions are packed
     shape: tuple[int, ...]
     dtype: torch.dtype
     bytes: int
@@ -43,8 +44,9 @@ class Description:
         where: ``file:line`` of its forward.
         rules: One line for each rule.
         kept: The tensors kept for backward, if inputs were given.
-        path: ``"generated"`` or ``"general"``: the code that serves plain eager calls.
+        path: ``"generated"``, ``"general"`` or ``"planned"``: the code that serves plain eager calls.
         reason: Why it is that one.
+        plan: What else could be kept, and why it is not.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Description:
     path: str = ""
     reason: str = ""
     needed: tuple[str, ...] = field(default=())
+    plan: tuple[str, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -76,6 +79,7 @@ class Description:
         yield f"  kept for backward: {self.bytes:,} bytes"
         yield from (f"    {kept}" for kept in self.kept)
         yield f"  path: {self.path} ({self.reason})"
+        yield from (f"  {line}" for line in self.plan)
 
     __repr__ = __str__
 
@@ -97,7 +101,7 @@ def describe(function: Function[..., Any], args: tuple[Any, ...], keywords: dict
     needed = _needed(call)
     types = tuple(type(v) for v in bound.arguments.values())
     reason = unsuitable(function, types) or ("" if shape_of(call) else "its output or what it keeps has a structure")
-    return Description(
+    described = Description(
         base.name, base.signature, base.where, base.rules,
         inputs=tuple(f"{n}={_describe.value(v)}" for n, v in bound.arguments.items()),
         kept=tuple(_kept(call, [*call.tensors, *flat], needed)),
@@ -105,6 +109,20 @@ def describe(function: Function[..., Any], args: tuple[Any, ...], keywords: dict
         reason=reason or "plain tensors: an autograd.Function written for these types",
         needed=needed,
     )  # fmt: skip
+    accounts = [] if reason else [tell(function, needed, tuple(bound.arguments.values())) for tell in TELLERS]
+    return _with_accounts(described, accounts)
+
+
+def _with_accounts(described: Description, accounts: list[Account]) -> Description:
+    """The description with what other ways have to say."""
+    for account in accounts:
+        lines = (*described.plan, *account.lines)
+        if account.path:
+            kept = tuple(KeptTensor(*fields) for fields in account.kept)
+            described = replace(described, path=account.path, reason=account.reason, kept=kept, plan=lines)
+        else:
+            described = replace(described, plan=lines)
+    return described
 
 
 def _rules(function: Function[..., Any]) -> Iterator[str]:

@@ -7,7 +7,10 @@ and returns what shall serve such calls: that same way, or a function around it 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
 
 if TYPE_CHECKING:
     from pullback.define.eager import Shape
@@ -46,6 +49,34 @@ FORESIGHT: list[Foresight] = []
 
 WAYS: list[Way] = []
 """All ways, the last one asked last: it sees what the others have made of the eager way."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a way has to say about calls of a Function.
+
+    Args:
+        path: What the way is called, where it serves them; else nothing.
+        reason: Why it does, or does not.
+        kept: Name, source, shape, dtype, bytes and rules of all that is kept, where it serves them.
+        lines: More for the reader.
+    """
+
+    path: str
+    reason: str
+    kept: tuple[tuple[str, str, tuple[int, ...], torch.dtype, int, tuple[str, ...]], ...] = ()
+    lines: tuple[str, ...] = ()
+
+
+class Teller(Protocol):
+    """Something that can give an account of a way."""
+
+    def __call__(self, function: Function[..., Any], needed: tuple[str, ...], values: Sequence[Any]) -> Account:
+        """The account of calls with values like these, in which ``needed`` need a gradient."""
+
+
+TELLERS: list[Teller] = []
+"""One for each way that ``describe`` speaks of."""
 
 
 def through_all(function: Function[..., Any], shape: Shape, needed: tuple[str, ...], eager: Entry) -> Entry:

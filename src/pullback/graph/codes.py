@@ -59,7 +59,7 @@ def encoded(whole: Pair, kept: list[Node]) -> Code:
     nodes = [bit.node(whole) for bit in bits]
     extra = [] if given is None else [n for n in given[:2] if n not in kept]
     others = [n for n in kept if n not in conditions]
-    literals = [*nodes, *([] if given is None else [_insert(whole, _aten.le.Tensor, given[:2])])]
+    literals = [*nodes, *([] if given is None else [insert(whole, _aten.le.Tensor, given[:2])])]
     return Code([*others, *extra, *nodes], dict(zip(conditions, _decoders(whole, table, bits, given, literals))))
 
 
@@ -80,7 +80,7 @@ class _Bit:
         return row[self.places[0]] if self.op is None else _LOGIC[aten_name(self.op)](*(row[i] for i in self.places))
 
     def node(self, whole: Pair) -> Node:
-        return self.parts[0] if self.op is None else _insert(whole, self.op, self.parts)
+        return self.parts[0] if self.op is None else insert(whole, self.op, self.parts)
 
 
 Given = tuple[Node, Node, tuple[bool, ...]]
@@ -171,13 +171,13 @@ def _holds(node: Node, case: dict[Any, float]) -> bool:
     return _LOGIC[name](*(_holds(a, case) for a in node.all_input_nodes))
 
 
-def _insert(whole: Pair, op: Any, args: Sequence[Node]) -> Node:
+def insert(whole: Pair, op: Any, args: Sequence[Any]) -> Node:
     """A new node at the end of the graph."""
     graph = whole.module.graph
     (end,) = graph.find_nodes(op="output")
     with graph.inserting_before(end):
         node = graph.call_function(op, tuple(args))
-    node.meta["val"] = op(*(a.meta["val"] for a in args))
+    node.meta["val"] = op(*(a.meta["val"] if isinstance(a, torch.fx.Node) else a for a in args))
     return node
 
 
@@ -203,9 +203,9 @@ def _built(whole: Pair, expression: Any, nodes: dict[Any, Node]) -> Node:
     kind = type(expression).__name__
     parts = [_built(whole, a, nodes) for a in sorted(expression.args, key=str)]
     if kind == "Not":
-        return _insert(whole, _aten.logical_not.default, parts)
+        return insert(whole, _aten.logical_not.default, parts)
     op = _aten.logical_and.default if kind == "And" else _aten.logical_or.default
     node = parts[0]
     for part in parts[1:]:
-        node = _insert(whole, op, (node, part))
+        node = insert(whole, op, (node, part))
     return node

@@ -14,6 +14,7 @@ from pullback.define.fit import like
 from pullback.define.function import Function
 from pullback.define.keep import run_forward, without_kept
 from pullback.define.running import versions
+from pullback.errors import DoubleBackwardError
 from pullback.graph.packing import pack, unpack
 from pullback.graph.plan import Plan
 
@@ -81,7 +82,32 @@ def _backward(ctx: Any, *cotangents: Any) -> Any:
     if grad_enabled() and ctx.anchors:
         rope = sum(ctx.anchors)
         found = {name: g if g is None else g + rope.to(g.dtype) for name, g in found.items()}
+    if grad_enabled() and plan.keep == "small":
+        found = {name: _last(plan.function, g, *kept, *gs) for name, g in found.items()}
     return *nothing, *(found.get(name) for name in ctx.params)
+
+
+class _Last(AutogradFunction):
+    """A gradient read off the output: right itself, and nothing to differentiate."""
+
+    @staticmethod
+    def forward(ctx: Any, name: str, gradient: torch.Tensor, *_: Any) -> torch.Tensor:
+        """The gradient as it is."""
+        ctx.name = name
+        return gradient.view_as(gradient)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        """Raise: it says nothing about the second derivative."""
+        raise DoubleBackwardError(
+            ctx.name,
+            'keep="small" keeps too little for a second derivative',
+            "a gradient read off the output, differentiated again",
+            'use @pb.function(keep="lossless"), which is the default',
+        )
+
+
+_last = bare_apply(_Last)
 
 
 class _Anchor(AutogradFunction):

@@ -62,3 +62,13 @@ def _before(results: Sequence[Node | None], known: Mapping[Node, Node], swap: Ma
         if result is not None:
             visit(result)
     return list(order)
+
+
+def ancestors(nodes: Sequence[Node]) -> set[Node]:
+    """The nodes and all that they are computed from."""
+    reached, todo = set(nodes), list(nodes)
+    while todo:
+        fresh = [n for n in todo.pop().all_input_nodes if n not in reached]
+        reached.update(fresh)
+        todo.extend(fresh)
+    return reached

@@ -63,16 +63,14 @@ def pair(function: Function[..., Any], needed: Sequence[str], inputs: Sequence[A
     """
     given = dict(zip(function.params, inputs, strict=True))
     _check_plain(function, given)
-    with without_values() as stand_in:
-        unreal = _Run.of(function, {name: stand_in(value) for name, value in given.items()})
-    sample = unreal.alike()
+    sample = _sample(function, given)
     cotangents = {COTANGENT + (f"_{i}" if i else ""): torch.empty_like(o) for i, o in enumerate(sample.flat)}
     seen = {_SEEN + n: v for n, v in _named(function, tuple(needed), {**given, **sample.named}).items()}
 
     def call(**values: Any) -> tuple[Any, ...]:
         gs = [values.pop(n) for n in cotangents]
         views = {n: values.pop(_SEEN + n) for n in sample.named | given if _SEEN + n in values}
-        return _both(function, tuple(needed), {**given, **values}, gs, views)
+        return both(function, tuple(needed), {**given, **values}, gs, views)
 
     module, guards = record(function.name, call, {**given, **cotangents, **seen})
     module = _joined(merged(settled(module)), sample)
@@ -80,6 +78,17 @@ def pair(function: Function[..., Any], needed: Sequence[str], inputs: Sequence[A
     bound = tuple(name for name in given if name in own or _leads_to_gradients(module, name, len(sample.flat)))
     module = signs_as_conditions(module, cotangents)
     return replace(_read(module, list(cotangents)), guards=guards, named=sample.sizes(given), bound=bound)
+
+
+def _sample(function: Function[..., Any], given: Mapping[str, Any]) -> _Run:
+    """What a run shows, without running it on values."""
+    try:
+        with without_values(given.values()) as stand_ins:
+            run = _Run.of(function, dict(zip(given, stand_ins, strict=True)))
+    except Exception as error:
+        got = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        raise TraceError(function.name, "it must run on tensors without values", got, "check the arguments") from error
+    return run.alike()
 
 
 _SEEN = "seen by rules: "
@@ -153,7 +162,7 @@ def _check_plain(function: Function[..., Any], given: Mapping[str, Any]) -> None
             raise TraceError(function.name, "tensors must be arguments of their own", got, "pass them one by one")
 
 
-def _both(
+def both(
     function: Function[..., Any],
     needed: tuple[str, ...],
     given: Mapping[str, Any],

@@ -7,17 +7,19 @@ The one graph of forward and rules is cut in two where the fewest bits cross. An
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from pullback._torch import hint
 from pullback.graph.clean import users_of
-from pullback.graph.codes import encoded
-from pullback.graph.cut import bits_of, cheapest
-from pullback.graph.extract import extract
+from pullback.graph.codes import Code, encoded, insert
+from pullback.graph.cut import LOSSLESS, bits_of, cheapest, kind_of
+from pullback.graph.extract import ancestors, extract
+from pullback.graph.inverse import Inverse, Refused
 from pullback.graph.pair import Pair, pair
+from pullback.graph.small import by_output, decoder
 
 if TYPE_CHECKING:
     from pullback.define.function import Function
@@ -35,12 +37,16 @@ class Residual:
             (any other tensor) or ``size`` (a Python integer), which forward makes.
         bits: What it takes for each element of the output.
         rules: The arguments whose gradients use it.
+        shape: The shape it had in the call that was planned.
+        dtype: Its dtype; ``None`` for a size.
     """
 
     name: str
     source: str
     bits: float
     rules: tuple[str, ...]
+    shape: tuple[int, ...] = ()
+    dtype: torch.dtype | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,10 @@ class Plan:
         bound: The arguments that a second derivative gives something to, if only zero.
         guards: What was decided about numbers; the graphs hold where these hold.
         keep: ``lossless`` or ``small``.
+        candidates: What else could be kept.
+        error: The largest error of the slope that was met; zero if the gradient comes out as written.
+        inverse: With ``small``: the slope as a function of the output.
+        refused: Why ``small`` was asked for in vain.
     """
 
     function: str
@@ -78,11 +88,21 @@ class Plan:
     bound: tuple[str, ...] = ()
     guards: tuple[str, ...] = ()
     keep: str = "lossless"
+    candidates: tuple[Candidate, ...] = ()
+    error: float = 0.0
+    inverse: Inverse | None = None
+    refused: str = ""
 
     @property
     def bits(self) -> float:
         """What is kept in all, in bits for each element of the output."""
         return sum(r.bits for r in self.residuals)
+
+    @property
+    def kind(self) -> str:
+        """The kind of candidate that it is; arguments with few elements do not count."""
+        sources = {r.source for r in self.residuals if r.bits >= _WORTH_COUNTING}
+        return next((what for what, among in _KINDS.items() if sources == set(among)), "a mix of these")
 
     @property
     def made(self) -> tuple[Residual, ...]:
@@ -97,7 +117,7 @@ def plan(function: Function[..., Any], needed: Sequence[str], inputs: Sequence[A
         function: A Function, with rules or without.
         needed: The arguments that need a gradient.
         inputs: One value for each of its parameters, of the kinds, dtypes and shapes that the plan is for.
-        keep: ``"lossless"``: the gradient comes out as written.
+        keep: ``"lossless"``: the gradient comes out as written; ``"small"``: read off the output, if that will do.
 
     Raises:
         TraceError: Where forward or a rule cannot be traced.
@@ -108,41 +128,105 @@ def plan(function: Function[..., Any], needed: Sequence[str], inputs: Sequence[A
     [('bits', 1.0)]
     """
     whole = pair(function, needed, inputs)
-    code = encoded(whole, cheapest(whole))
-    kept = code.kept
-    made = [n for n in kept if n not in whole.arguments.values() and n not in whole.outputs]
-    numbers = list(whole.numbers.values())
-    arguments = list(whole.arguments.values())
+    found = cheapest(whole)
+    code = encoded(whole, found if found is not None else cheapest(whole, [*LOSSLESS, "value"]) or [])
+    made = _assembled(function, needed, whole, code)
+    if keep == "small" and any(r.source == "argument" and r.bits > 1 for r in made.residuals):
+        small = by_output(function, needed, inputs, whole)
+        if isinstance(small, Refused):
+            return replace(made, refused=small.reason)
+        return _small(made, whole, small)
+    return made
+
+
+def _assembled(function: Function[..., Any], needed: Sequence[str], whole: Pair, code: Code) -> Plan:
+    """The plan that keeps these nodes."""
+    made = [n for n in code.kept if kind_of(whole, n) not in ("argument", "output")]
+    numbers, arguments = list(whole.numbers.values()), list(whole.arguments.values())
     return Plan(
         function=function.name,
         needed=tuple(needed),
         arguments=tuple(whole.arguments),
         numbers=tuple(whole.numbers),
         forward=extract(whole.module, [*arguments, *numbers], [*whole.outputs, *made]),
-        backward=extract(whole.module, [*kept, *whole.cotangents, *numbers], whole.gradients, code.instead),
+        backward=extract(whole.module, [*code.kept, *whole.cotangents, *numbers], whole.gradients, code.instead),
         encode=extract(whole.module, [*arguments, *whole.outputs, *numbers], made),
-        residuals=tuple(_residual(whole, needed, node, code.instead) for node in kept),
+        residuals=tuple(_residual(whole, needed, node, code.instead) for node in code.kept),
         outputs=len(whole.outputs),
         named={name: bits / _elements(whole) for name, bits in whole.named.items()},
         bound=whole.bound,
         guards=whole.guards,
-        keep=keep,
+        candidates=_candidates(whole),
     )
+
+
+def _small(made: Plan, whole: Pair, small: Inverse) -> Plan:
+    """The plan that keeps the output, and on which side of the turning point the argument was."""
+    (out,), numbers = whole.outputs, list(whole.numbers.values())
+    x = whole.arguments[made.needed[0]]
+    side = [] if small.turning is None else [insert(whole, torch.ops.aten.ge.Scalar, (x, small.turning))]
+    kept = [_residual(whole, made.needed, node, {}) for node in (out, *side)]
+    return replace(
+        made,
+        forward=extract(whole.module, [x, *numbers], [out, *side]),
+        backward=decoder(small, [out, *side, *whole.cotangents, *numbers]),
+        encode=extract(whole.module, [x, out, *numbers], side),
+        residuals=tuple(replace(r, name="side" if r.source == "bits" else "out", rules=made.needed) for r in kept),
+        keep="small",
+        error=small.error,
+        inverse=small,
+    )
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One choice of what to keep.
+
+    Args:
+        what: What it would be.
+        bits: For each element of the output; ``None`` where it will not do.
+        work: How many operations backward does again or in addition.
+    """
+
+    what: str
+    bits: float | None
+    work: int = 0
+
+
+_WORTH_COUNTING = 0.5
+_KINDS = {
+    "arguments": ("argument",),
+    "output": ("output",),
+    "output and conditions": ("output", "bits"),
+    "conditions": ("bits",),
+    "intermediates": ("value", "bits"),
+}
+
+
+def _candidates(whole: Pair) -> tuple[Candidate, ...]:
+    """Each kind of what can be kept, with the least of it."""
+    fresh = {n for gradient in whole.gradients if gradient is not None for n in ancestors([gradient])}
+    found = []
+    for what, among in _KINDS.items():
+        small = [n for n in whole.arguments.values() if bits_of(n) * 64 <= bits_of(whole.outputs[0])]
+        cut = cheapest(whole, among, free=small)
+        if cut is None:
+            found.append(Candidate(what, None))
+            continue
+        again = {n for n in fresh if n.op == "call_function" and n not in users_of(whole.cotangents)} - set(cut)
+        found.append(Candidate(what, sum(map(bits_of, cut)) / _elements(whole), len(again - ancestors(cut))))
+    return tuple(found)
 
 
 def _residual(whole: Pair, needed: Sequence[str], node: Node, instead: Mapping[Node, Node]) -> Residual:
     names = {n: name for name, n in whole.arguments.items()}
-    outputs = {n: f"out_{i}" if i else "out" for i, n in enumerate(whole.outputs)}
-    tensor = isinstance(node.meta["val"], torch.Tensor)
-    source = (
-        "argument" if node in names
-        else "output" if node in outputs
-        else "size" if not tensor
-        else "bits" if node.meta["val"].dtype == torch.bool
-        else "value"
-    )  # fmt: skip
-    name = names.get(node) or outputs.get(node) or node.name
-    return Residual(name, source, bits_of(node) / _elements(whole), _users(whole, needed, node, instead))
+    names |= {n: f"out_{i}" if i else "out" for i, n in enumerate(whole.outputs) if n not in names}
+    bits, users = bits_of(node) / _elements(whole), _users(whole, needed, node, instead)
+    value = node.meta["val"]
+    shape = tuple(map(hint, value.shape)) if isinstance(value, torch.Tensor) else ()
+    return Residual(
+        names.get(node) or node.name, kind_of(whole, node), bits, users, shape, getattr(value, "dtype", None)
+    )
 
 
 def _elements(whole: Pair) -> float:

@@ -50,9 +50,14 @@ def foresee(function: Function[..., Any], values: Sequence[Any]) -> Shape | None
     large = any(isinstance(v, torch.Tensor) and v.numel() > LIMIT for v in values)
     if not large or function.keep == "named" or open_because(function):
         return None
+    return shown(function, values)
+
+
+def shown(function: Function[..., Any], values: Sequence[Any]) -> Shape | None:
+    """What a call of closed code shows, by a run on tensors without values."""
     try:
-        with without_values() as stand_in:
-            call = Call(function, map(stand_in, values))
+        with without_values(values) as stand_ins:
+            call = Call(function, stand_ins)
             call.forward(call.tensors)
     except Exception:  # the real call will say what is wrong
         return None
@@ -72,7 +77,8 @@ class _Plans:
         """What serves a call with these values."""
         if self.reason:
             return self.eager
-        key = kind_of(values), self.outside()
+        numbers = tuple(v for v in values if type(v) is float) if self.function.keep == "small" else ()
+        key = kind_of(values), numbers, self.outside()
         if key not in self.ways:
             self.ways[key] = self._make(values)
         return self.ways[key](values)
@@ -80,7 +86,10 @@ class _Plans:
     def _make(self, values: Sequence[Any]) -> Callable[[Sequence[Any]], Entry]:
         from pullback.graph.execute import executor
 
-        choice = choose(self.function, self.needed, values)
+        try:
+            choice = choose(self.function, self.needed, values)
+        except Exception as error:  # the eager rules serve whatever PyTorch's tracer cannot do
+            choice = Choice(None, f"{type(error).__name__}: {error}")
         if choice.plan is None:
             _log.info("%s keeps what its rules name: %s", self.function.name, choice.reason)
             return lambda _: self.eager
@@ -98,6 +107,7 @@ class Choice:
 
     plan: Plan | None
     reason: str
+    rejected: Plan | None = None  # the one that keeps no less
 
 
 def choose(function: Function[..., Any], needed: Sequence[str], values: Sequence[Any]) -> Choice:
@@ -111,26 +121,25 @@ def choose(function: Function[..., Any], needed: Sequence[str], values: Sequence
     from pullback.graph.plan import plan
 
     try:
+        bare = [v.detach() if isinstance(v, torch.Tensor) else v for v in values]
         with torch.no_grad(), torch.autograd.graph.saved_tensors_hooks(_same, _same):  # nobody's hooks see tracing
-            made = plan(function, needed, [v.detach() if isinstance(v, torch.Tensor) else v for v in values])
+            made = plan(function, needed, bare, function.keep)
     except PullbackError as error:
         return Choice(None, f"{error.required}; {error.got}")
-    except Exception as error:  # whatever tracing meets: the eager rules serve
-        return Choice(None, f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
     if any(r.source == "value" for r in made.residuals):
-        return Choice(None, "an intermediate would have to be kept, through which no second derivative goes")
-    before = named_bits(function, needed, values, made)
+        return Choice(None, "an intermediate would have to be kept, through which no second derivative goes", made)
+    before = named_bits(function, needed, made)
     outputs = any(r.source == "output" for r in made.residuals) and "out" not in function.wanted(tuple(needed))
-    if made.bits < before or (made.bits == before and outputs):
+    if made.keep == "small" or made.bits < before or (made.bits == before and outputs):
         return Choice(made, "")
-    return Choice(None, "the rules name nothing that could be left out")
+    return Choice(None, "the rules name nothing that could be left out", made)
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def named_bits(function: Function[..., Any], needed: Sequence[str], values: Sequence[Any], plan: Plan) -> float:
+def named_bits(function: Function[..., Any], needed: Sequence[str], plan: Plan) -> float:
     """What the rules name, in bits for each element of the output."""
     return sum(plan.named.get(name, 0.0) for name in function.wanted(tuple(needed)))
 

@@ -20,11 +20,14 @@ from pathlib import Path
 
 log = logging.getLogger("pullback")
 
-_ALWAYS = ("-O3", "-fPIC", "-shared", "-std=gnu11", "-w", "-fvisibility=hidden", "-ffp-contract=off")
+_ALWAYS = (
+    "-O2", "-ftree-vectorize", "-fPIC", "-shared", "-std=gnu11", "-w", "-fvisibility=hidden", "-ffp-contract=off",
+)  # fmt: skip
 _TRIED = (
     ("-fno-math-errno", "-fno-trapping-math"),
     ("-march=native",),
     ("-mcpu=native",),
+    ("-fvect-cost-model=dynamic",),
     ("-mprefer-vector-width=512",),
     ("-fopenmp-simd", '-DPB_SIMD="omp simd"'),
 )

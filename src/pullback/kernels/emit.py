@@ -153,7 +153,7 @@ class _Writer:
         for v in self.kept.values():
             yield f"  {C_TYPES[v.kind]} k_{v.name}[{size}] __attribute__((aligned(64)));"
         yield f"  for (int64_t q = lo; q < hi; q += {size}) {{"
-        yield f"    const int64_t m = hi - q < {size} ? hi - q : {size};"
+        yield f"    const int64_t m = hi - q < {size} ? hi - q : {size}, v = (m + 15) / 16 * 16;"
         for place, i in enumerate(self.elements):
             yield from self._load(place, self.program.operands[i])
         yield from self._targets()
@@ -181,18 +181,22 @@ class _Writer:
         raw = f"const {STORAGE[o.dtype]} *{'p' if direct else 'w'}_{n}"
         word = f"uint{8 * width}_t"
         yield f"    {raw} = {buffer};"
-        yield f"    if (PB_LINEAR(g, {place})) {'p' if direct else 'w'}_{n} = J->{n} + q;"
-        yield f"    else pb_gather_{width}(({word} *){buffer}, (const {word} *)J->{n}, g, PB_STRIDES(g, {place}), q, m);"
+        yield f"    if (PB_LINEAR(g, {place})) {{"
+        yield f"      if (m == v) {'p' if direct else 'w'}_{n} = J->{n} + q;"
+        yield f"      else memcpy({buffer}, J->{n} + q, {width} * (size_t)m);"
+        yield "    }"
+        yield f"    else pb_gather_{width}(({word} *){buffer}, (const {word} *)J->{n},"
+        yield f"                           g, PB_STRIDES(g, {place}), q, m);"
         if not direct:
             yield f"    const {c} *p_{n} = b_{n};"
-            yield f"    for (int64_t j = 0; j < m; j++) b_{n}[j] = {_read(o.dtype, f'w_{n}[j]')};"
+            yield f"    for (int64_t j = 0; j < v; j++) b_{n}[j] = {_read(o.dtype, f'w_{n}[j]')};"
 
     def _targets(self) -> Iterator[str]:
         for at, i in enumerate(self.stored):
             out, place = self.outputs[i], len(self.elements) + at
             c = C_TYPES[out.value.kind]
             if STORAGE[out.dtype] == c:
-                yield f"    {c} *restrict q_o{i} = PB_LINEAR(g, {place}) ? J->o{i} + q : b_o{i};"
+                yield f"    {c} *restrict q_o{i} = PB_LINEAR(g, {place}) && m == v ? J->o{i} + q : b_o{i};"
             else:
                 yield f"    {c} *restrict q_o{i} = b_o{i};"
 
@@ -207,11 +211,11 @@ class _Writer:
         if not loop and not stores:
             return
         yield "    _Pragma(PB_SIMD)"
-        yield "    for (int64_t j = 0; j < m; j++) {"
+        yield "    for (int64_t j = 0; j < v; j++) {"
         for v in dict.fromkeys(a for s in loop for a in s.args):
             if v.name not in made:
                 yield from self._fetch(v)
-        for i, v in stores:
+        for _, v in stores:
             if v.name not in made and v not in {a for s in loop for a in s.args}:
                 yield from self._fetch(v)
         for step in loop:
@@ -247,13 +251,13 @@ class _Writer:
             out, place = self.outputs[i], len(self.elements) + at
             storage, width = STORAGE[out.dtype], out.dtype.itemsize
             word, c = f"uint{8 * width}_t", C_TYPES[out.value.kind]
-            buffer = f"b_o{i}"
+            buffer = f"b_o{i}" if storage == c else f"r_o{i}"
             if storage != c:
-                buffer = f"r_o{i}"
-                yield f"    {{ {storage} *w = PB_LINEAR(g, {place}) ? J->o{i} + q : {buffer};"
-                yield f"    for (int64_t j = 0; j < m; j++) w[j] = {_write(out.dtype, f'b_o{i}[j]')}; }}"
+                yield f"    for (int64_t j = 0; j < v; j++) {buffer}[j] = {_write(out.dtype, f'b_o{i}[j]')};"
+            direct = "m != v" if storage == c else "1"
             yield f"    if (!PB_LINEAR(g, {place}))"
             yield f"      pb_scatter_{width}(({word} *)J->o{i}, ({word} *){buffer}, g, PB_STRIDES(g, {place}), q, m);"
+            yield f"    else if ({direct}) memcpy(J->o{i} + q, {buffer}, {width} * (size_t)m);"
 
     def _adds(self) -> Iterator[str]:
         for at, (result, value) in enumerate(self.sums):

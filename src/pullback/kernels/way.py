@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from pullback._torch import is_plain_cpu
+from pullback._torch import is_plain_cpu, saved_tensor_hooks
 from pullback.define.eager import Shape
 from pullback.define.function import Function
 from pullback.define.source import compiled, prefix
-from pullback.define.ways import WAYS
+from pullback.define.ways import FORESIGHT, WAYS
 from pullback.errors import KernelError, PullbackError
 from pullback.graph.closed import holds, open_because, scalars
+from pullback.graph.planned import shown
 from pullback.kernels import background
 from pullback.kernels.compile import CompileError, Misfit, Unsupported, log
 
@@ -55,6 +56,15 @@ def fused(function: Function[..., Any], shape: Shape, needed: tuple[str, ...], e
     if reason:
         return _refused(function, how, reason, eager)
     return _Choice(function, shape, needed, eager).entry()
+
+
+def foresee(function: Function[..., Any], values: Sequence[Any]) -> Shape | None:
+    """What a first call will show, where kernels are waited for and shall serve it too."""
+    how = mode(function)
+    reason = open_because(function) if how in ("on", "require") else ""
+    if reason and how == "require":
+        raise _required(function, reason)
+    return shown(function, values) if how in ("on", "require") and not reason else None
 
 
 def unsuitable(function: Function[..., Any], shape: Shape, needed: tuple[str, ...]) -> str:
@@ -120,14 +130,17 @@ class _Choice:
         """The function that looks up what serves a call by dtypes, sizes and what is baked in."""
         function = self.function
         p = prefix(function)
+        counted = self.how == "auto" and bool(self.needed)  # what is kept must not change under a checkpoint
         lines = [
             f"def {p}call({', '.join(function.params)}):",
+            *([f" if {p}hooks(): return {p}eager({', '.join(function.params)})"] if counted else []),
             f" {p}way = {p}get(({', '.join(self._fields())},)) if {self._plain(p)} else {p}eager",
             f" return ({p}way or {p}missing({', '.join(function.params)}))({', '.join(function.params)})",
         ]
         names = {"get": self.ways.get, "plain": is_plain_cpu, "missing": self.missing, "eager": self._eager_only}
+        names["hooks"] = saved_tensor_hooks
         if self.guarded:
-            lines[1] = lines[1].replace("get((", "get((*" + f"{p}outside(), ")
+            lines[-2] = lines[-2].replace("get((", "get((*" + f"{p}outside(), ")
             names["outside"] = self.outside
         return compiled(function, p, lines, names)[f"{p}call"]  # type: ignore[no-any-return]
 
@@ -279,4 +292,5 @@ class _Choice:
         return refuse
 
 
+FORESIGHT.append(foresee)
 WAYS.append(fused)

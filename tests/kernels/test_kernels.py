@@ -1,0 +1,173 @@
+"""A kernel computes what PyTorch computes: in every layout, dtype and stack that reaches it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from compare import assert_gradients, assert_values
+from kernel_rows import ROWS, Row, bent, clipped, masked, mish, scaled, snake
+
+import pullback as pb
+from pullback.kernels.way import READY
+
+Tensors = list[torch.Tensor]
+
+
+def made(row: Row, dtype: torch.dtype = torch.float32) -> Tensors:
+    torch.manual_seed(1)
+    return [torch.randn(shape).to(dtype).requires_grad_() for shape in row.shapes]
+
+
+def run(fn: Callable[..., Any], tensors: Tensors, g: torch.Tensor | None = None) -> Tensors:
+    """The output and the gradients."""
+    out = fn(*tensors)
+    torch.manual_seed(2)
+    g = torch.randn(out.shape, dtype=torch.float64) if g is None else g
+    wanted = [t for t in tensors if t.requires_grad]
+    return [out, *torch.autograd.grad(out, wanted, g.to(out.dtype))]
+
+
+def exact(fn: Callable[..., Any], tensors: Tensors, g: torch.Tensor | None = None) -> Tensors:
+    """The same by PyTorch in float64."""
+    wide = [t.detach().double().requires_grad_(t.requires_grad) if t.is_floating_point() else t for t in tensors]
+    dtype = next(t.dtype for t in tensors if t.is_floating_point())
+    return [r.to(dtype) for r in run(fn, wide, g)]
+
+
+def assert_same(fused: Tensors, reference: Tensors) -> None:
+    assert_values(fused[:1], reference[:1])
+    assert_gradients(fused[1:], reference[1:])
+
+
+def serves(fn: Any) -> bool:
+    """Whether a kernel has served every call of a Function so far."""
+    return all(v.state == READY for kinds in fn.__pullback__.kernels.values() for v in kinds.values())
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_values_and_gradients(row: Row) -> None:
+    fused = pb.fuse(row.formula)
+    for dtype in (torch.float32, *row.also):
+        tensors = made(row, dtype)
+        assert_same(run(fused, tensors), exact(row.formula, tensors))
+    assert serves(fused)
+
+
+LAYOUTS = {
+    "transposed": lambda t: t.detach().t().contiguous().t() if t.dim() == 2 else t.detach(),
+    "strided": lambda t: torch.stack([t.detach(), t.detach()], -1)[..., 0] if t.dim() else t.detach(),
+    "reversed": lambda t: t.detach().flip(-1)[..., :] if t.dim() else t.detach(),
+    "offset": lambda t: torch.cat([t.detach(), t.detach()], -1)[..., t.shape[-1] :] if t.dim() else t.detach(),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("formula", [mish, scaled, snake], ids=lambda f: f.__name__)
+def test_layouts(formula: Callable[..., Any], layout: str) -> None:
+    row = next(r for r in ROWS if r.formula is formula)
+    fused = pb.fuse(formula)
+    tensors = [LAYOUTS[layout](t).requires_grad_() for t in made(row)]
+    assert_same(run(fused, tensors), exact(formula, tensors))
+
+
+def test_an_expanded_cotangent_and_a_layout_that_is_kept() -> None:
+    fused = pb.fuse(mish)
+    x = torch.randn(4, 6, 8, 8).to(memory_format=torch.channels_last).requires_grad_()
+    out = fused(x)
+    assert out.stride() == x.stride()
+    (gradient,) = torch.autograd.grad(out.sum(), x)
+    assert gradient.stride() == x.stride()
+    assert_gradients([gradient], [exact(mish, [x], torch.ones_like(x))[1]])
+
+
+def test_masks_whole_numbers_and_frozen_arguments() -> None:
+    x, mask, count = torch.randn(300, requires_grad=True), torch.rand(300) > 0.5, torch.arange(300)
+    assert_same(run(pb.fuse(masked), [x, mask, count]), exact(masked, [x, mask, count]))
+    low, high = torch.tensor(-0.5), torch.tensor(0.5, requires_grad=True)
+    assert_same(run(pb.fuse(clipped), [x, low, high]), exact(clipped, [x, low, high]))
+
+
+SPECIAL = torch.tensor([0.0, -0.0, float("inf"), -float("inf"), float("nan"), 1e-40, -1e-40, 3e38, -3e38, 1.0] * 3)
+UNARY = ["exp", "expm1", "log1p", "tanh", "erf", "sin", "atan", "sinh", "sqrt", "floor", "sign", "sigmoid", "relu"]
+
+
+def many(x):
+    return tuple(getattr(torch, name)(x) for name in UNARY)
+
+
+def all_of(x):
+    return torch.stack(many(x))
+
+
+def test_special_values_are_pytorchs() -> None:
+    for name in UNARY:
+        text = f"lambda x: torch.{name}(x)"
+        fused = pb.fuse(eval(text))
+        with torch.no_grad():
+            got, want = fused(SPECIAL), getattr(torch, name)(SPECIAL)
+        assert_values([got], [want])
+        zeros = want == 0
+        assert torch.equal(torch.signbit(got[zeros]), torch.signbit(want[zeros])), name
+
+
+def test_sums_do_not_depend_on_threads() -> None:
+    row = Row("scaled", scaled, ((4096, 33), (33,)))
+    fused, tensors, before = pb.fuse(scaled), made(row), torch.get_num_threads()
+    results = []
+    try:
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            results.append(run(fused, tensors))
+    finally:
+        torch.set_num_threads(before)
+    assert all(torch.equal(a, b) for other in results[1:] for a, b in zip(results[0], other, strict=True))
+    assert_same(results[0], exact(scaled, tensors))
+
+
+def test_a_second_derivative_is_pytorchs() -> None:
+    def second(fn: Callable[..., Any], x: torch.Tensor) -> torch.Tensor:
+        (first,) = torch.autograd.grad(fn(x).sum(), x, create_graph=True)
+        return torch.autograd.grad((first * first).sum(), x)[0]
+
+    x = torch.randn(200, dtype=torch.float64, requires_grad=True)
+    for formula in (mish, bent):
+        assert_gradients([second(pb.fuse(formula), x)], [second(formula, x)])
+
+
+def test_the_name_and_what_is_kept() -> None:
+    fused = pb.fuse(mish)
+    x = torch.randn(50, requires_grad=True)
+    out = fused(x)
+    assert type(out.grad_fn).__name__ == "mishBackward"
+    assert [t.data_ptr() for t in out.grad_fn.saved_tensors] == [x.data_ptr()]
+
+
+def test_large_arguments_of_sine() -> None:
+    x = torch.tensor([1e9, 2e9, 3e10, -7e20, 3e38, 5.0] * 5, dtype=torch.float32)
+    with torch.no_grad():
+        assert_values([pb.fuse(lambda x: torch.sin(x))(x)], [torch.sin(x.double()).float()])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_forked_child_computes() -> None:
+    fused, x = pb.fuse(mish), torch.randn(40000)
+    with torch.no_grad():
+        want = fused(x)
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if torch.equal(fused(x), want) else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_an_empty_or_foreign_tensor_runs_eagerly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULLBACK_FUSE", "1")
+    fused = pb.fuse(mish)
+    assert fused(torch.zeros(0, 3)).shape == (0, 3)
+    assert fused(torch.zeros(3, device="meta")).device.type == "meta"
+    negative = torch.complex(torch.zeros(4), torch.arange(4.0)).conj().imag
+    assert negative.is_neg()
+    assert_values([fused(negative)], [mish(negative)])
