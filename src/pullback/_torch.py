@@ -101,11 +101,16 @@ def has_tangent(tensors: Sequence[torch.Tensor]) -> bool:
 
     Dynamo's graph enters the level in C++ only, so while a graph is being traced the Python counter says nothing.
     """
-    if forward_ad._current_level < 0 and not tracing_graph():
+    if forward_ad._current_level < 0 and (not tracing_graph() or _inside_kernel()):
         return False
     return any(
         torch._VF._unpack_dual(t, level=0)[1] is not None for t in tensors if t.is_floating_point() or t.is_complex()
     )
+
+
+def _inside_kernel() -> bool:
+    """Whether an operator's kernel is running: below autograd there are no tangents, and asking for one is an error."""
+    return bool(torch._C._dispatch_tls_local_exclude_set().has(torch._C.DispatchKey.AutogradFunctionality))
 
 
 @contextmanager
