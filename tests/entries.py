@@ -7,9 +7,11 @@ from typing import Any
 
 import mpmath as mp
 import torch
+from compare import assert_gradients, assert_values
 
 from pullback.functional.record import RECORDS, Record
 from pullback.functional.reference import double, exact_at, number
+from pullback.functional.sample import sample
 
 # its value and gradient are no function of one element: compared with autograd of the plain formula
 WHOLE = {record.name for record in RECORDS.values() if callable(record.formula)}
@@ -18,6 +20,7 @@ NONLINEAR = {"clip_gradient", "clip_gradient_norm", "sign_gradient"}
 # they keep nothing of their own; what they are given cannot be exported, or need not be
 EAGER_ONLY = {"log_gradient": "its argument is a function that is called with the gradient"}
 ELEMENTWISE = [r for r in RECORDS.values() if r.name not in WHOLE]
+WEIGHTS = torch.tensor([0.7, -1.3, 2.1, 0.4, -0.6, 1.9], dtype=torch.float64)
 SILENT = {"log_gradient": {"log": lambda g: None}}  # options in place of the defaults
 
 
@@ -110,3 +113,36 @@ def of_tensors(record: Record) -> Callable[..., torch.Tensor]:
     """The entry as a function of its differentiable arguments, in order."""
     order = names(record)
     return lambda *tensors: record.function(**arguments(record, dict(zip(order, tensors, strict=True))))
+
+
+def weights(record: Record, values: dict[str, torch.Tensor]) -> torch.Tensor:
+    out = plain(record, values)
+    return WEIGHTS[: max(out.numel(), 1)].to(out.dtype).expand(out.numel()).reshape(out.shape) if out.numel() else out
+
+
+def check_values(record: Record) -> None:
+    """Values and gradients are those of the formulas, in float64."""
+    values = sample(record, 6)
+    g = weights(record, values)
+    found, true = pulled(record, values, g), expected(record, values, g)
+    assert_values(found[:1], true[:1])
+    assert_gradients(found[1:], scaled(record, true[1:]))
+
+
+def scaled(record: Record, gradients: Any) -> Any:
+    """What the formulas say of one element, for six that share a step, or a norm."""
+    if record.name == "clip_gradient_norm":
+        return [WEIGHTS / WEIGHTS.norm()]
+    return [gradients[0], gradients[1] / 6**0.5] if record.name == "lsq" else gradients
+
+
+def check_kinks(record: Record) -> None:
+    """At the documented points value and gradient are as documented."""
+    for at, (value, slope) in record.kinks.items():
+        given = {n: torch.tensor([at], dtype=torch.float64) for n in record.tensors}
+        parameters = {n: torch.tensor(p.initial, dtype=torch.float64) for n, p in record.parameters.items()}
+        if len(record.tensors) == 2:
+            given[record.tensors[1]] = torch.ones(1, dtype=torch.float64)
+        found = pulled(record, {**given, **parameters})
+        exactly = torch.tensor([value], dtype=torch.float64), torch.tensor([slope], dtype=torch.float64)
+        assert_gradients([f.reshape(1) for f in found[:2]], exactly)

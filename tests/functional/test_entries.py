@@ -11,6 +11,7 @@ import entries
 import pytest
 import torch
 from compare import assert_gradients, assert_values
+from entries import check_kinks, check_values
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import pullback as pb
@@ -21,28 +22,7 @@ ALL = list(RECORDS.values())
 EVERY = pytest.mark.parametrize("record", ALL, ids=lambda r: r.name)
 DETERMINISTIC = pytest.mark.parametrize("record", [r for r in ALL if not r.random], ids=lambda r: r.name)
 LINEAR = [r for r in ALL if r.name not in entries.NONLINEAR and not r.random]
-WEIGHTS = torch.tensor([0.7, -1.3, 2.1, 0.4, -0.6, 1.9], dtype=torch.float64)
-
-
-def weights(record: Record, values: dict[str, torch.Tensor]) -> torch.Tensor:
-    out = entries.plain(record, values)
-    return WEIGHTS[: max(out.numel(), 1)].to(out.dtype).expand(out.numel()).reshape(out.shape) if out.numel() else out
-
-
-def check_values(record: Record) -> None:
-    """Values and gradients are those of the formulas, in float64."""
-    values = sample(record, 6)
-    g = weights(record, values)
-    found, expected = entries.pulled(record, values, g), entries.expected(record, values, g)
-    assert_values(found[:1], expected[:1])
-    assert_gradients(found[1:], scaled(record, expected[1:]))
-
-
-def scaled(record: Record, gradients: Any) -> Any:
-    """What the formulas say of one element, for six that share a step, or a norm."""
-    if record.name == "clip_gradient_norm":
-        return [WEIGHTS / WEIGHTS.norm()]
-    return [gradients[0], gradients[1] / 6**0.5] if record.name == "lsq" else gradients
+WEIGHTS = entries.WEIGHTS
 
 
 @EVERY
@@ -180,18 +160,6 @@ def test_signatures_are_those_of_pytorch(record: Record) -> None:
     else:
         wanted = list(signature.parameters)
     assert list(inspect.signature(record.function).parameters) == [w for w in wanted if w != "out"]
-
-
-def check_kinks(record: Record) -> None:
-    """At the documented points value and gradient are as documented."""
-    for at, (value, slope) in record.kinks.items():
-        given = {n: torch.tensor([at], dtype=torch.float64) for n in record.tensors}
-        parameters = {n: torch.tensor(p.initial, dtype=torch.float64) for n, p in record.parameters.items()}
-        if len(record.tensors) == 2:
-            given[record.tensors[1]] = torch.ones(1, dtype=torch.float64)
-        found = entries.pulled(record, {**given, **parameters})
-        exactly = torch.tensor([value], dtype=torch.float64), torch.tensor([slope], dtype=torch.float64)
-        assert_gradients([f.reshape(1) for f in found[:2]], exactly)
 
 
 @pytest.mark.parametrize("record", [r for r in ALL if r.kinks], ids=lambda r: r.name)

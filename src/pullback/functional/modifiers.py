@@ -112,7 +112,7 @@ def clip_gradient_norm(x: torch.Tensor, max_norm: float = 1.0, dim: int | tuple[
 
 
 @clip_gradient_norm.grad("x", surrogate=True)
-def _(g: torch.Tensor, max_norm: float, dim: Any) -> torch.Tensor:
+def _(g: torch.Tensor, max_norm: float, dim: Any) -> Any:
     length = torch.linalg.vector_norm(upcast(g), dim=dim, keepdim=True)
     return g * (max_norm / length.clamp(min=max_norm))
 

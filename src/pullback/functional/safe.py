@@ -113,7 +113,7 @@ def safe_pow(x: torch.Tensor, exponent: torch.Tensor | float) -> torch.Tensor:
 
 
 @safe_pow.grad("x")
-def _(g: torch.Tensor, x: torch.Tensor, exponent: Any) -> torch.Tensor:
+def _(g: torch.Tensor, x: torch.Tensor, exponent: torch.Tensor | float) -> torch.Tensor:
     w, e = upcast(x), torch.as_tensor(exponent)
     bad = ((w == 0) & (e < 1)) | ((w < 0) & (e != torch.round(e)))
     return g * (exponent * torch.where(bad, 0.0, torch.pow(torch.where(bad, 1.0, w), exponent - 1)))

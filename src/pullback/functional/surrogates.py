@@ -21,7 +21,7 @@ FAMILY = "surrogate"
 STE = "Bengio, Léonard, Courville 2013, arXiv:1308.3432"
 
 
-def spike(name: str, what: str, density: Callable[[Any], Any], like: str, source: str) -> Any:
+def spike(name: str, what: str, density: Callable[[torch.Tensor], torch.Tensor], like: str, source: str) -> Any:
     """A step with the gradient of ``like``, whose derivative by x / width is ``density``."""
 
     def forward(x: torch.Tensor, width: torch.Tensor | float = 1.0) -> torch.Tensor:

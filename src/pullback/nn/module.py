@@ -137,7 +137,7 @@ def constrained(name: str, parameter: Parameter) -> property:
 
     def read(self: Entry) -> torch.Tensor:
         raw = getattr(self, f"raw_{name}")
-        return parameter.above + nn.functional.softplus(raw)  # type: ignore[no-any-return]
+        return nn.functional.softplus(raw) + (parameter.above or 0.0)
 
     def write(self: Entry, value: Any) -> None:
         self.assign(name, parameter, value)
