@@ -1,7 +1,7 @@
 """Differentiable functions that cannot be wrong: rules by argument, checked, the same in every stack."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import importlib
+import typing
 
 from pullback.check import Report, assert_correct, check, gradcheck, watch
 from pullback.define.classic import from_autograd
@@ -13,7 +13,7 @@ from pullback.errors import PullbackError
 from pullback.graph.kept import assert_kept
 from pullback.kernels.fuse import fuse
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from pullback import functional, nn
     from pullback.functional.listing import catalogue
 
@@ -40,12 +40,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> typing.Any:
     """The catalogue, once it is asked for: making its Functions takes a while."""
     if name == "catalogue":
-        return import_module("pullback.functional.listing").catalogue
+        return importlib.import_module("pullback.functional.listing").catalogue
     if name in ("functional", "nn"):
-        return import_module(f"pullback.{name}")
+        return importlib.import_module(f"pullback.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

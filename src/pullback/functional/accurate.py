@@ -47,7 +47,7 @@ def silu(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
 
     Example:
         >>> silu(torch.tensor([-100.0, 0.0, 1.0]))
-        tensor([-3.7201e-42,  0.0000e+00,  7.3106e-01])
+        tensor([-3.7204e-42,  0.0000e+00,  7.3106e-01])
     """
     not_in_place("silu", inplace)
     x = wide(input)
@@ -118,7 +118,7 @@ def gelu_tanh(input: torch.Tensor) -> torch.Tensor:
 
     Example:
         >>> gelu_tanh(torch.tensor([-4.0, 0.0, 1.0]))
-        tensor([-7.0229e-05,  0.0000e+00,  8.4119e-01])
+        tensor([-7.0246e-05,  0.0000e+00,  8.4119e-01])
     """
     x = wide(input)
     return narrow(x.clamp(min=-40) * logistic(inside_tanh(x)), input)
@@ -429,19 +429,19 @@ def hardswish(input: torch.Tensor, inplace: bool = False) -> torch.Tensor:
     """x·clamp(x + 3, 0, 6) / 6, also where 6·x overflows.
 
     Example:
-        >>> hardswish(torch.tensor([-3.0, 1.0, 3.0]))
+        >>> hardswish(torch.tensor([0.0, 1.0, 3.0]))
         tensor([0.0000, 0.6667, 3.0000])
     """
     not_in_place("hardswish", inplace)
     x = wide(input)
     c = x.clamp(-3, 3)
-    return narrow(torch.where(x < 3, c * (c + 3) / 6, x), input)
+    return narrow(torch.where(x >= 3, x, c * (c + 3) / 6), input)
 
 
 @hardswish.grad("input")
 def _(g: torch.Tensor, input: torch.Tensor) -> torch.Tensor:
     x = wide(input)
-    return g * torch.where(x >= 3, 1.0, torch.where(x > -3, (2 * x + 3) / 6, 0.0))
+    return g * torch.where(x >= 3, 1.0, torch.where(x <= -3, 0.0, (2 * x + 3) / 6))
 
 
 @entry(FAMILY, "erf(x)", slope="2 / sqrt(pi) * exp(-x * x)", source="error function", torch="erf")

@@ -36,7 +36,7 @@ def scale_gradient(x: torch.Tensor, factor: float = 1.0) -> torch.Tensor:
     return x
 
 
-@scale_gradient.grad("x")
+@scale_gradient.grad("x", surrogate=True)
 def _(g: torch.Tensor, factor: float) -> torch.Tensor:
     return g * factor
 
@@ -62,7 +62,7 @@ def reverse_gradient(x: torch.Tensor, strength: float = 1.0) -> torch.Tensor:
     return x
 
 
-@reverse_gradient.grad("x")
+@reverse_gradient.grad("x", surrogate=True)
 def _(g: torch.Tensor, strength: float) -> torch.Tensor:
     return -g * strength
 
@@ -82,7 +82,7 @@ def clip_gradient(x: torch.Tensor, bound: float = 1.0) -> torch.Tensor:
     return x
 
 
-@clip_gradient.grad("x")
+@clip_gradient.grad("x", surrogate=True)
 def _(g: torch.Tensor, bound: float) -> torch.Tensor:
     return g.clamp(-bound, bound)
 
@@ -111,8 +111,8 @@ def clip_gradient_norm(x: torch.Tensor, max_norm: float = 1.0, dim: int | tuple[
     return x
 
 
-@clip_gradient_norm.grad("x")
-def _(g: torch.Tensor, max_norm: float, dim: Any) -> torch.Tensor:
+@clip_gradient_norm.grad("x", surrogate=True)
+def _(g: torch.Tensor, max_norm: float, dim: Any) -> Any:
     length = torch.linalg.vector_norm(upcast(g), dim=dim, keepdim=True)
     return g * (max_norm / length.clamp(min=max_norm))
 
@@ -130,7 +130,7 @@ def sign_gradient(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
-@sign_gradient.grad("x")
+@sign_gradient.grad("x", surrogate=True)
 def _(g: torch.Tensor) -> torch.Tensor:
     return torch.sign(g)
 
@@ -156,7 +156,7 @@ def noise_gradient(x: torch.Tensor, std: float = 0.0) -> torch.Tensor:
     return x
 
 
-@noise_gradient.grad("x")
+@noise_gradient.grad("x", surrogate=True)
 def _(g: torch.Tensor, std: float) -> torch.Tensor:
     return g + std * torch.randn_like(g)
 
@@ -174,7 +174,7 @@ def stop_gradient(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
-@stop_gradient.grad("x", constant=True)
+@stop_gradient.grad("x", constant=True, surrogate=True)
 def _(g: torch.Tensor) -> None:
     return None
 
@@ -193,10 +193,15 @@ def log_gradient(x: torch.Tensor, log: Callable[[torch.Tensor], object] = print)
     return x
 
 
-@log_gradient.grad("x")
+@log_gradient.grad("x", surrogate=True)
 def _(g: torch.Tensor, log: Callable[[torch.Tensor], object]) -> torch.Tensor:
     log(g.detach())
     return g
+
+
+@stop_gradient.jvp
+def _(t: torch.Tensor) -> torch.Tensor:
+    return torch.zeros_like(t)
 
 
 def unchanged(t: torch.Tensor) -> torch.Tensor:

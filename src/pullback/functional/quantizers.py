@@ -29,7 +29,7 @@ def lsq(x: torch.Tensor, step: torch.Tensor, low: int = -128, high: int = 127) -
     The gradient of the step is scaled by 1/√(n·high), where n is the number of elements that share it.
 
     Example:
-        >>> lsq(torch.tensor([0.26, -0.12, 9.0]), torch.tensor(0.25), low=-4, high=3)
+        >>> lsq(torch.tensor([0.26, 0.12, 9.0]), torch.tensor(0.25), low=-4, high=3)
         tensor([0.2500, 0.0000, 0.7500])
     """
     return (torch.round(x / step).clamp(low, high) * step).to(x.dtype)

@@ -35,9 +35,9 @@ def number(value: Any) -> Any:
 
 
 def exact_slope(formula: str, argument: str, **values: Any) -> Any:
-    """The derivative of a formula with respect to one argument, by differences in three times the digits."""
+    """The derivative of a formula with respect to one argument, by differences in twice the digits."""
     at = number(values[argument])
-    with mp.workdps(DIGITS):
+    with mp.workdps(2 * DIGITS):
         step = mp.mpf(10) ** -18 * max(1, abs(at))
         f = [exact_at(formula, {**values, argument: at + k * step}) for k in (-2, -1, 1, 2)]
         return (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * step)

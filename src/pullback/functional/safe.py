@@ -25,15 +25,15 @@ def inverse(x: torch.Tensor) -> torch.Tensor:
 
 
 def root(x: torch.Tensor) -> torch.Tensor:
-    """√x without the infinite derivative at 0, which is 0 here, and NaN below."""
-    zero = x == 0
-    return torch.where(zero, 0.0, torch.sqrt(torch.where(zero, 1.0, x)))
+    """√x, and 0 with a derivative of 0 where x is not positive."""
+    positive = x > 0
+    return torch.where(positive, torch.sqrt(torch.where(positive, x, 1.0)), 0.0)
 
 
 @entry(FAMILY, "sqrt(x)", domain=(0.1, 4.0), source=WHERE, kinks={0.0: (0.0, 0.0)})
 @function
 def safe_sqrt(x: torch.Tensor) -> torch.Tensor:
-    """√x, with a gradient of 0 at 0.
+    """√x, with a gradient of 0 at 0 and below.
 
     Example:
         >>> x = torch.tensor([0.0, 4.0], requires_grad=True)
@@ -113,9 +113,9 @@ def safe_pow(x: torch.Tensor, exponent: torch.Tensor | float) -> torch.Tensor:
 
 
 @safe_pow.grad("x")
-def _(g: torch.Tensor, x: torch.Tensor, exponent: Any) -> torch.Tensor:
-    w = upcast(x)
-    bad = (w == 0) & (torch.as_tensor(exponent) < 1)
+def _(g: torch.Tensor, x: torch.Tensor, exponent: torch.Tensor | float) -> torch.Tensor:
+    w, e = upcast(x), torch.as_tensor(exponent)
+    bad = ((w == 0) & (e < 1)) | ((w < 0) & (e != torch.round(e)))
     return g * (exponent * torch.where(bad, 0.0, torch.pow(torch.where(bad, 1.0, w), exponent - 1)))
 
 
@@ -142,7 +142,7 @@ def safe_acos(x: torch.Tensor) -> torch.Tensor:
     Example:
         >>> x = torch.tensor([0.0, 1.0], requires_grad=True)
         >>> torch.autograd.grad(safe_acos(x).sum(), x)
-        (tensor([-1.,  0.]),)
+        (tensor([-1., -0.]),)
     """
     return torch.acos(x.clamp(-1, 1))
 
@@ -208,8 +208,8 @@ def safe_sinc(x: torch.Tensor) -> torch.Tensor:
     """sin(πx)/(πx), 1 at 0, with derivatives of all orders there.
 
     Example:
-        >>> safe_sinc(torch.tensor([0.0, 0.5, 1.0]))
-        tensor([ 1.0000e+00,  6.3662e-01, -2.7827e-08])
+        >>> safe_sinc(torch.tensor([0.0, 0.5]))
+        tensor([1.0000, 0.6366])
     """
     return torch.sinc(x)
 
@@ -221,7 +221,7 @@ def _(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 @entry(
     FAMILY,
-    "where(x == 0 and y == 0, limit, x / y)",
+    "where(abs(x) + abs(y) == 0, limit, x / y)",
     domain=(0.2, 4.0),
     source="continuation by a given limit",
 )

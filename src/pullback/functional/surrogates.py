@@ -21,17 +21,18 @@ FAMILY = "surrogate"
 STE = "Bengio, Léonard, Courville 2013, arXiv:1308.3432"
 
 
-def spike(name: str, what: str, density: Callable[[Any], Any], like: str, source: str) -> Any:
+def spike(name: str, what: str, density: Callable[[torch.Tensor], torch.Tensor], like: str, source: str) -> Any:
     """A step with the gradient of ``like``, whose derivative by x / width is ``density``."""
 
     def forward(x: torch.Tensor, width: torch.Tensor | float = 1.0) -> torch.Tensor:
         return (x > 0).to(x.dtype)
 
     forward.__name__ = forward.__qualname__ = name
+    at_zero = float(density(torch.zeros((), dtype=torch.float64)))
     forward.__doc__ = (
         f"1 where x > 0, else 0, with the gradient of {what}.\n\n"
         f"Example:\n    >>> x = torch.zeros(1, requires_grad=True)\n"
-        f"    >>> {name}(x, 0.5).backward(); x.grad\n    tensor([{2 * float(density(torch.zeros(()))):.4f}])\n"
+        f"    >>> {name}(x, 0.5).backward(); x.grad\n    {torch.tensor([2 * at_zero])}\n"
     )
     made = function_from(forward)
 
@@ -44,7 +45,6 @@ def spike(name: str, what: str, density: Callable[[Any], Any], like: str, source
         u = upcast(x) / width
         return -g * (density(u) * u / width)
 
-    at_zero = float(density(torch.zeros(())))
     return entry(
         FAMILY,
         "where(x > 0, 1, 0)",

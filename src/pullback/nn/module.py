@@ -30,9 +30,8 @@ class Entry(nn.Module):
         try:
             bound = self.arguments.bind(*args, **kwargs)
         except TypeError as error:
-            raise UsageError(
-                type(self).__name__, f"is called as {self.arguments}", str(error), "see its help"
-            ) from None
+            who = type(self).__name__
+            raise UsageError(who, f"is made as {who}{self.arguments}", str(error), "give those") from None
         bound.apply_defaults()
         self.given = dict(bound.arguments)
         for name in self.record.options:
@@ -138,7 +137,7 @@ def constrained(name: str, parameter: Parameter) -> property:
 
     def read(self: Entry) -> torch.Tensor:
         raw = getattr(self, f"raw_{name}")
-        return parameter.above + nn.functional.softplus(raw)  # type: ignore[no-any-return]
+        return nn.functional.softplus(raw) + (parameter.above or 0.0)
 
     def write(self: Entry, value: Any) -> None:
         self.assign(name, parameter, value)
