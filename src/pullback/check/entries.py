@@ -96,10 +96,10 @@ def _suspects(got: list[Row], expected: list[Row], share: float) -> list[int]:
     found: set[int] = set()
     rtol = _tolerances.ISOLATED[0]
     for mine, right in zip(zip(*got, strict=True), zip(*expected, strict=True), strict=True):
-        if any(e is None for e in right) or any(g is not None and g.shape != e.shape for g, e in zip(mine, right)):  # type: ignore[union-attr]
+        if any(e is None for e in right) or any(g is not None and g.shape != e.shape for g, e in zip(mine, right)):
             continue
-        e = torch.stack([x.reshape(-1) for x in right])  # type: ignore[union-attr]
-        g = torch.stack([y.reshape(-1) * 0 if x is None else x.reshape(-1) for x, y in zip(mine, right, strict=True)])  # type: ignore[union-attr]
+        e = torch.stack([x.reshape(-1) for x in right])
+        g = torch.stack([y.reshape(-1) * 0 if x is None else x.reshape(-1) for x, y in zip(mine, right, strict=True)])
         if not e.numel():
             continue
         error = torch.nan_to_num((g - e).abs(), nan=torch.inf)
