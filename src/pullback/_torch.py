@@ -77,6 +77,7 @@ is_transformed = torch._C._functorch.is_functorch_wrapped_tensor
 below_autograd = torch._C._AutoDispatchBelowAutograd
 unwrap_dead = torch._C._functorch.unwrap_if_dead
 jit_tracing = torch._C._get_tracing_state
+set_deterministic = torch._C._set_deterministic_algorithms  # torch's own function imports the compiler for it
 pre_dispatch_modes = torch._ops._len_torch_dispatch_stack_pre_dispatch
 
 

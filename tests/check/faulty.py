@@ -192,21 +192,6 @@ class CrossEntropyNotAveraged(Function):
         return grad * grad_output, None
 
 
-@wrong("missing-grad-output", "wrong-derivative", shapes=[(4, 5)])
-class LossThatEndsTraining(Function):
-    """A loss that takes for granted that it is the last thing."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return (x**2).mean()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 2 * x / x.numel()
-
-
 @wrong("mask-not-applied", "wrong-derivative", shapes=[(3, 4)], extra=(torch.arange(12).reshape(3, 4) % 3 > 0,))
 class MaskedFill(Function):
     @staticmethod
@@ -248,20 +233,6 @@ class MeanAndStd(Function):
     def backward(ctx, g_mean, g_std):
         (x,) = ctx.saved_tensors
         return (g_mean / x.shape[-1])[:, None].expand_as(x)
-
-
-@wrong("none-grad-output", shapes=[(3, 4)])
-class NoneTimes(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(x)
-        return x.sin(), x.cos()
-
-    @staticmethod
-    def backward(ctx, g_sin, g_cos):
-        (x,) = ctx.saved_tensors
-        return g_sin * x.cos() - g_cos * x.sin()
 
 
 @wrong("rng-not-saved", shapes=[(3, 4)])

@@ -325,17 +325,6 @@ class ClampBySign(Function):
         return grad_output * (inside | inward)
 
 
-@right((3, 4))
-class RoundSte(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return torch.round(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output
-
-
 @right((3, 4), (1,), positive=True)
 class FakeQuantise(Function):
     """Learned step size: x straight through inside, the step by its own rule."""
@@ -440,21 +429,6 @@ class ComplexModulus(Function):
         return torch.fft.ifft(2 * grad_output * z).real * ctx.n
 
 
-@right((4, 3))
-class MaxPoolRows(Function):
-    @staticmethod
-    def forward(ctx, x):
-        values, index = x.max(1)
-        ctx.save_for_backward(index)
-        ctx.columns = x.shape[1]
-        return values
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (index,) = ctx.saved_tensors
-        return F.one_hot(index, ctx.columns).to(grad_output.dtype) * grad_output[:, None]
-
-
 @right((2, 3), (2, 3))
 class Identity2(Function):
     """Passes two tensors through and scales their gradients, as loss balancing does."""
@@ -512,14 +486,3 @@ class LogGamma(Function):
     @staticmethod
     def backward(ctx, grad_output):
         return grad_output * torch.digamma(ctx.saved_tensors[0])
-
-
-@right((3, 4))
-class Detached(Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return None

@@ -101,7 +101,7 @@ def _column(
 ) -> tuple[Outputs, Outputs]:
     x = arguments.differentiable[leaf]
     direction = torch.zeros_like(x)
-    direction[place] = unit
+    direction[place] = torch.tensor(unit, dtype=x.dtype)
     size = scale_of(x)
 
     def at(step: float) -> Outputs:

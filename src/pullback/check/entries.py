@@ -6,8 +6,8 @@ could drown among the right ones of its column.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from dataclasses import replace
 
 import torch
 
@@ -19,7 +19,7 @@ from pullback.check.points import Point
 from pullback.check.reference import Reference
 
 ROWS = 128  # backward passes for all arguments together
-SHOWN = 2  # wrong rows that are looked into
+TRIED, SHOWN = 16, 2  # suspicious rows that are tried alone, and wrong ones that are looked into
 
 Row = list[torch.Tensor | None]
 
@@ -55,7 +55,8 @@ def _plan(case: Case, reference: Reference, base: comparisons.Sample, leaf: int)
     if count > ROWS or len(live) != len(pattern.outputs):
         return f"random incoming gradients ({count} rows are too many)", []
     coloured = "coloured, " if pattern.steps else ""
-    return f"every entry, {coloured}{count} incoming gradients", list(_rows(base, pattern, live))
+    gradients = "incoming gradient" if count == 1 else "incoming gradients"
+    return f"every entry, {coloured}{count} {gradients}", list(_rows(base, pattern, live))
 
 
 def _rows(base: comparisons.Sample, pattern: sparsity.Pattern, live: list[int]) -> Iterator[Row]:
@@ -74,19 +75,20 @@ def _wrong(case: Case, reference: Reference, base: comparisons.Sample, rows: lis
     assert reference.rows is not None
     weights = [filled(base.outputs, row) for row in rows]
     got, expected = case.rows(base.arguments, weights), reference.rows(base.arguments, weights)
-    shown = 0
     share = _tolerances.ISOLATED[1] if reference.doubts is None else _tolerances.DOUBTED[1]
-    for index in _suspects(got, expected, share):
-        outcome = case.run(base.arguments, weights[index])  # once more, alone
-        sample = comparisons.Sample(Point("one row", base.arguments), weights[index], base.outputs, outcome.grads, [])
-        found = comparisons.judged(case, reference, sample) if outcome.ok else None
-        if found is None:
-            continue
-        wrong = [leaf for leaf in range(len(found.got)) if comparisons.bad(found, leaf, reference.level)]
-        if wrong and shown < SHOWN:
-            shown += 1
-            yield replace(found, incoming=[g if b is not None else None
-                                           for g, b in zip(weights[index], base.incoming, strict=True)])  # fmt: skip
+    confirmed = (_alone(case, reference, base, weights[k]) for k in _suspects(got, expected, share)[:TRIED])
+    yield from itertools.islice((sample for sample in confirmed if sample is not None), SHOWN)
+
+
+def _alone(case: Case, reference: Reference, base: comparisons.Sample, weights: Row) -> comparisons.Sample | None:
+    """One row by a call of its own, if it is wrong there too."""
+    outcome = case.run(base.arguments, weights)
+    incoming = [g if b is not None else None for g, b in zip(weights, base.incoming, strict=True)]
+    sample = comparisons.Sample(Point("one row", base.arguments), incoming, base.outputs, outcome.grads, [])
+    found = comparisons.judged(case, reference, sample) if outcome.ok else None
+    if found is None or not any(comparisons.bad(found, leaf, reference.level) for leaf in range(len(found.got))):
+        return None
+    return found
 
 
 def _suspects(got: list[Row], expected: list[Row], share: float) -> list[int]:
@@ -94,10 +96,10 @@ def _suspects(got: list[Row], expected: list[Row], share: float) -> list[int]:
     found: set[int] = set()
     rtol = _tolerances.ISOLATED[0]
     for mine, right in zip(zip(*got, strict=True), zip(*expected, strict=True), strict=True):
-        if any(e is None for e in right) or any(g is not None and g.shape != e.shape for g, e in zip(mine, right)):  # type: ignore[union-attr]
+        if any(e is None for e in right) or any(g is not None and g.shape != e.shape for g, e in zip(mine, right)):
             continue
-        e = torch.stack([x.reshape(-1) for x in right])  # type: ignore[union-attr]
-        g = torch.stack([y.reshape(-1) * 0 if x is None else x.reshape(-1) for x, y in zip(mine, right, strict=True)])  # type: ignore[union-attr]
+        e = torch.stack([x.reshape(-1) for x in right])
+        g = torch.stack([y.reshape(-1) * 0 if x is None else x.reshape(-1) for x, y in zip(mine, right, strict=True)])
         if not e.numel():
             continue
         error = torch.nan_to_num((g - e).abs(), nan=torch.inf)

@@ -11,7 +11,8 @@ from pullback.check import patch, sparsity
 from pullback.check.case import Case
 from pullback.check.report import Finding, TargetReport
 from pullback.define.decorate import function_of
-from pullback.graph.prove import COTANGENT, Judgement, prove
+from pullback.graph.joint import COTANGENT
+from pullback.graph.prove import Judgement, prove
 
 
 def conclude(case: Case, report: TargetReport) -> None:
@@ -67,7 +68,7 @@ def _with_formula(case: Case, finding: Finding, known: dict[str, Judgement]) -> 
     judgement = known.get(finding.argument or "")
     if judgement is None or not _about_values(finding) or judgement.verdict != "wrong":
         return finding
-    formula = re.sub(rf"\b{COTANGENT}\b|\bgrad_output\b", case.target.incoming, judgement.formula)
+    formula = re.sub(rf"\b{COTANGENT}\b", case.target.incoming, judgement.formula)
     changed = patch.mending(case, finding.argument or "", formula)
     evidence = finding.evidence | ({"patch": changed.text} if changed else {})
     return replace(finding, formula=formula, evidence=evidence, line=changed.line if changed else finding.line)
