@@ -154,7 +154,8 @@ def judged(name: str, old: types.ModuleType, new: types.ModuleType) -> Verdict:
     if before is None or after is None or hasattr(before, "__pullback_stub__"):
         failed = "; ".join(vars(old).get("__failed__", [])[:1])
         return Verdict(name, None, reason=f"it could not be loaded{': ' + failed if failed else ''}"[:200])
-    last, compared, origin = "no inputs were found for it", (), "none"
+    last, origin = "no inputs were found for it", "none"
+    compared: tuple[str, ...] = ()
     for origin, values in _inputs(name, old, before):  # the last origin is told
         outcome = _outcome(before, values)
         if isinstance(outcome, Exception):
@@ -284,9 +285,8 @@ def _functional(old: Any, new: Any, values: Values) -> str | None:
         return tuple(item for item in tree.tensors(new.apply(*given)) if item.is_floating_point() or item.is_complex())
 
     try:
-        outputs, pullback = torch.func.vjp(call, *[values[place].detach() for place in places])
-        given = [item for item in cotangents(outputs) if item is not None]
-        grads = pullback(tuple(given))
+        outputs, back = torch.func.vjp(call, *[values[place].detach() for place in places])[:2]
+        grads = back(tuple(item for item in cotangents(outputs) if item is not None))
     except Exception as error:
         return f"raises {type(error).__name__}: {error}"[:160]
     expected = [torch.zeros_like(values[p]) if g is None else g for p, g in zip(places, one.grads, strict=True)]
@@ -339,8 +339,8 @@ def _compiled(old: Any, new: Any, values: Values) -> str | None:
 
 
 def _compile(cls: Any) -> Callable[..., Any]:
-    torch._dynamo.reset()
-    return torch.compile(lambda *given: cls.apply(*given), backend="aot_eager")  # type: ignore[no-any-return]
+    torch.compiler.reset()
+    return torch.compile(lambda *given: cls.apply(*given), backend="aot_eager")
 
 
 def _findings(old: Any, new: Any, values: Values) -> str | None:

@@ -19,7 +19,7 @@ def check_function(function: Function) -> Iterator[Problem]:
         if method is None:
             continue
         arguments = {node: operand for node in walk(method.node) if (operand := _argument(node)) is not None}
-        complements = {text(item.right) for item in arguments.values() if _is_complement(item)}
+        complements = set(map(_complement, arguments.values()))
         for node, operand in arguments.items():
             if isinstance(operand, ast.Name) and _may_vanish(method, operand, complements):
                 yield Problem(
@@ -37,8 +37,11 @@ def _argument(node: ast.AST) -> ast.expr | None:
     return node.args[0] if node.args else node.func.value if isinstance(node.func, ast.Attribute) else None
 
 
-def _is_complement(node: ast.expr) -> bool:
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and literal(node.left) == 1
+def _complement(node: ast.expr) -> str:
+    """`p` of `1 - p`, as text."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and literal(node.left) == 1:
+        return text(node.right)
+    return ""
 
 
 def _may_vanish(method: Method, node: ast.Name, complements: set[str]) -> bool:

@@ -102,8 +102,9 @@ def _solves(function: Function, forward: Method, backward: Method) -> Iterator[P
         left, right = (item.id for item in call.args if isinstance(item, ast.Name))
         for element in function.gradients_of(names.index(right)):
             node = source_of(backward.flow, element.node)
-            same = isinstance(node, ast.Call) and called(node) == "solve" and len(node.args) == 2
-            if same and _is_pair(node.args[1], node.args[0], backward, function, left):
+            if not isinstance(node, ast.Call) or called(node) != "solve" or len(node.args) != 2:
+                continue
+            if _is_pair(node.args[1], node.args[0], backward, function, left):
                 yield _problem(node, right, left, f"`{left}.mT`", "solution")
 
 

@@ -102,9 +102,10 @@ def _closed_inside(function: Function) -> Iterator[Problem]:
                     yield _inverted(side, gate)
     for mutation in backward.flow.mutations.values():
         target = mutation.node
-        index = target.slice if isinstance(target, ast.Subscript) else None
-        if index is not None and _is_inside(source_of(backward.flow, index)) and _is_zeroed(function, target):
-            yield _inverted(target, index)
+        if not isinstance(target, ast.Subscript) or not _is_zeroed(function, target):
+            continue
+        if _is_inside(source_of(backward.flow, target.slice)):
+            yield _inverted(target, target.slice)
 
 
 def _is_shrinking(node: ast.AST) -> bool:

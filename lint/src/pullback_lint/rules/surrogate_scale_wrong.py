@@ -59,17 +59,16 @@ def _inner_factor(function: Function, backward: Method) -> Iterator[Problem]:
     """`s * (1 - s)` with `s = sigmoid(k * v)`, and `1 - t²` with `t = tanh(k * v)`, without the inner factor `k`."""
     for _, elements in function.gradients:
         for element in elements:
-            nodes = [node for node in closure(backward.flow, element.node) if isinstance(node, ast.Call)]
-            squashed = [node for node in nodes if called(node) in {"sigmoid", "tanh"} and _factor(node) is not None]
+            calls = [node for node in closure(backward.flow, element.node) if isinstance(node, ast.Call)]
+            squashed = [(node, factor) for node in calls if (factor := _factor(node)) is not None]
             if len(squashed) != 1 or not _has_derivative(backward, element.node):
                 continue
-            factor = _factor(squashed[0])
-            inside = {text(node) for node in walk(squashed[0])}
-            uses = [node for node in closure(backward.flow, element.node) if text(node) == text(factor)]
-            if text(factor) in inside and len(uses) == len([n for n in walk(squashed[0]) if text(n) == text(factor)]):
+            call, factor = squashed[0]
+            used = [text(node) for node in closure(backward.flow, element.node)].count(text(factor))
+            if used == [text(node) for node in walk(call)].count(text(factor)):
                 yield Problem(
                     element.node,
-                    f"the derivative of `{text(squashed[0])}` has the factor `{text(factor)}`, this gradient has not",
+                    f"the derivative of `{text(call)}` has the factor `{text(factor)}`, this gradient has not",
                     fix=f"multiply by `{text(factor)}`, unless the height is to stay the same",
                     severity="note",
                 )
@@ -77,7 +76,7 @@ def _inner_factor(function: Function, backward: Method) -> Iterator[Problem]:
 
 def _factor(node: ast.Call) -> ast.expr | None:
     """The factor of the argument that is not a number: `k` of `sigmoid(k * v)`."""
-    argument = node.args[0] if node.args else None
+    argument = node.args[0] if node.args and called(node) in {"sigmoid", "tanh"} else None
     if not isinstance(argument, ast.BinOp) or not isinstance(argument.op, ast.Mult):
         return None
     for side in (argument.left, argument.right):
