@@ -30,14 +30,18 @@ from pullback.errors import DefinitionError
 
 P = ParamSpec("P")
 R = TypeVar("R")
-METHODS = ("grad", "jvp", "derive", "nondiff", "grad_like", "describe")
+METHODS = ("grad", "jvp", "derive", "nondiff", "grad_like", "fake", "describe")
 
 
 @overload
 def function(fn: Callable[P, R], /) -> Function[P, R]: ...
 @overload
-def function(*, inplace: str | None = None, autocast: str = "leave") -> Callable[[Callable[P, R]], Function[P, R]]: ...
-def function(fn: Any = None, /, *, inplace: str | None = None, autocast: str = "leave") -> Any:
+def function(
+    *, inplace: str | None = None, autocast: str = "leave", opaque: str | None = None
+) -> Callable[[Callable[P, R]], Function[P, R]]: ...
+def function(
+    fn: Any = None, /, *, inplace: str | None = None, autocast: str = "leave", opaque: str | None = None
+) -> Any:
     """Make a differentiable function with rules of its own.
 
     Used as a decorator on a forward written with plain PyTorch. Rules are attached with ``@f.grad("x")``; without
@@ -48,6 +52,9 @@ def function(fn: Any = None, /, *, inplace: str | None = None, autocast: str = "
         inplace: The argument that the forward changes in place and returns.
         autocast: Under autocast, run the forward as it is (``"leave"``), in ``"float32"``, or in autocast's dtype
             (``"autocast"``); rules run under the same state.
+        opaque: A name, ``"namespace::name"``, for code that leaves PyTorch (NumPy, ctypes, any Python): forward and
+            rules become operators of that name, into which no stack looks. Say what the forward returns with
+            ``@f.fake``.
 
     Returns:
         A Python function with the forward's signature, and the methods of `Function` as attributes.
@@ -68,8 +75,8 @@ def function(fn: Any = None, /, *, inplace: str | None = None, autocast: str = "
         tensor([1., 0.])
     """
     if fn is None:
-        return lambda f: function_from(f, inplace=inplace, autocast=autocast)
-    return function_from(fn, inplace=inplace, autocast=autocast)
+        return lambda f: function_from(f, inplace=inplace, autocast=autocast, opaque=opaque)
+    return function_from(fn, inplace=inplace, autocast=autocast, opaque=opaque)
 
 
 def function_from(fn: Callable[..., Any], **options: Any) -> Any:

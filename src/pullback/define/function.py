@@ -47,7 +47,9 @@ class Function(Generic[P, R]):
           x            grad rule (g, factor)  ...
     """
 
-    def __init__(self, fn: Callable[P, R], *, inplace: str | None = None, autocast: str = "leave") -> None:
+    def __init__(
+        self, fn: Callable[P, R], *, inplace: str | None = None, autocast: str = "leave", opaque: str | None = None
+    ) -> None:
         self.fn, self.inplace, self.autocast = fn, inplace, autocast
         self.name = fn.__name__
         self.where = _describe.place(fn)
@@ -67,7 +69,10 @@ class Function(Generic[P, R]):
         self.general: Any = None  # the autograd.Function for every stack but plain eager, once it is made
         self.face: Any = self  # the Python function that users hold
         self.entries: dict[Any, Callable[..., Any]] = {}  # by argument types: the fast way in
+        self.operator: Any = None  # what stands for the forward where no stack may look into it
         checks.options(self)
+        if opaque is not None:
+            self._make_opaque(opaque)
         FUNCTIONS[self.token] = self
 
     if TYPE_CHECKING:
@@ -198,6 +203,38 @@ class Function(Generic[P, R]):
         self.attach(Derived(smooth, args, wants, _describe.place(smooth), smooth=True, name=self.name), constant=True)
         return self.face  # type: ignore[no-any-return]
 
+    def fake(self, fn: F) -> F:
+        """Say what an opaque forward returns, for tracers that must not run it.
+
+        Args:
+            fn: Takes the forward's arguments and returns tensors of the right shapes and dtypes, with any values;
+                what the forward keeps, too. Never called with real data.
+
+        Returns:
+            ``fn``, unchanged.
+
+        Raises:
+            DefinitionError: If the Function is not opaque, or ``fn`` takes other parameters.
+
+        Example:
+            >>> import numpy as np, torch, pullback as pb
+            >>> @pb.function(opaque="doc::sine")
+            ... def sine(x):
+            ...     return torch.from_numpy(np.sin(x.numpy()))
+            >>> @sine.fake
+            ... def _(x):
+            ...     return torch.empty_like(x)
+            >>> @sine.grad("x")
+            ... def _(g, x):
+            ...     return g * torch.from_numpy(np.cos(x.numpy()))
+            >>> torch.vmap(torch.func.grad(sine))(torch.zeros(2))
+            tensor([1., 1.])
+        """
+        if self.operator is None:
+            raise checks.not_opaque(self)
+        self.operator.take_fake(fn)
+        return fn
+
     def describe(self, *args: P.args, **kwargs: P.kwargs) -> Description:
         """What this Function is and, given inputs, what it keeps for backward: one readable report."""
         from pullback.define.report import describe
@@ -242,7 +279,9 @@ class Function(Generic[P, R]):
 
     def wanted(self, needed: tuple[str, ...]) -> set[str]:
         """The names of everything that the rules for the needed arguments want."""
-        return {want for rule, _, _ in self.plan(needed) for want in rule.wants}
+        direct = {want for rule, _, _ in self.plan(needed) for want in rule.wants}
+        again = [self._rules[arg, of] for arg, of in self._rules if of in direct and arg in needed]
+        return direct.union(*(rule.wants for rule in again))
 
     def reruns(self) -> bool:
         """Whether the forward itself may have to be run again for a gradient."""
@@ -254,6 +293,8 @@ class Function(Generic[P, R]):
 
     def sources(self) -> Iterator[Callable[..., Any]]:
         """Every function of the user's that belongs to this Function."""
+        if self.operator is not None:
+            return  # no stack looks into them
         if self.code:
             yield from self.code
             return
@@ -273,6 +314,10 @@ class Function(Generic[P, R]):
         """The arguments declared as derived, and those declared as not differentiable."""
         return set(self._derived), set(self._nondiff)
 
+    def operator_of(self, rule: Rule) -> Any:
+        """The operator that stands for a rule of an opaque Function."""
+        return self.operator and self.operator.rules.get(rule)
+
     def learn_kept(self, names: tuple[str, ...]) -> None:
         """Note what the forward keeps, now that it has run, and check the names that rules ask for."""
         if self.kept is not None and set(names) <= set(self.kept):
@@ -289,6 +334,8 @@ class Function(Generic[P, R]):
             checks.cotangent(self, rule, constant)
         checks.wants(self, rule)
         checks.captured(self, rule)
+        if self.operator is not None and type(rule) is Rule:
+            rule = self.operator.take_rule(rule)
         self._rules.update({(arg, rule.of): rule for arg in rule.args})
         self._changed()
 
@@ -303,8 +350,21 @@ class Function(Generic[P, R]):
         self._changed()
         return fn
 
+    def _make_opaque(self, name: str) -> None:
+        from pullback.define.operators import Forward
+
+        self.operator = Forward(self, name)
+        self.fn = self.operator
+
     @property
     def _own(self) -> Rule:
+        if self.operator is not None:
+            raise MissingRuleError(
+                self.name,
+                "an opaque forward cannot be derived",
+                "an argument without a rule",
+                f'attach rules with @{self.name}.grad("{self.params[0]}")',
+            )
         if self.inplace is not None:
             raise MissingRuleError(
                 self.name,
