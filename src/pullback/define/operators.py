@@ -231,7 +231,7 @@ class Gradient:
         likes = [w for w, owner in zip(call.like, call.args.owners, strict=True) if owner in rule.args]
         sizes: list[Any] = []
         data = {"given": written.write(given, sizes), "targets": written.write(targets, sizes)}
-        data["likes"] = [[len(w.shape), str(w.dtype).removeprefix("torch."), str(w.device)] for w in likes]  # type: ignore[misc]
+        data["likes"] = [[len(w.shape), str(w.dtype).removeprefix("torch."), str(w.device)] for w in likes]
         start = len(sizes)
         try:
             text = written.dumps(self.function.name, {**data, "start": start}, given)

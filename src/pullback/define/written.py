@@ -14,7 +14,12 @@ from pullback.define.fit import Like
 from pullback.define.split import TENSOR, Split
 from pullback.errors import StackError
 
-KINDS = {"dtype": torch.dtype, "device": torch.device, "layout": torch.layout, "memory_format": torch.memory_format}
+KINDS: dict[str, type] = {
+    "dtype": torch.dtype,
+    "device": torch.device,
+    "layout": torch.layout,
+    "memory_format": torch.memory_format,
+}
 
 
 def write(split: Split, sizes: list[Any]) -> list[Any]:
@@ -80,4 +85,4 @@ def dumps(who: str, data: Any, values: Split) -> str:
         ) from None
 
 
-PLAIN = (bool, int, float, str, type(None), complex, torch.SymInt, *KINDS.values())
+PLAIN: tuple[type, ...] = (bool, int, float, str, type(None), complex, torch.SymInt, *KINDS.values())
