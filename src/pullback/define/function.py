@@ -220,13 +220,13 @@ class Function(Generic[P, R]):
             >>> import numpy as np, torch, pullback as pb
             >>> @pb.function(opaque="doc::sine")
             ... def sine(x):
-            ...     return torch.from_numpy(np.sin(x.numpy()))
+            ...     return torch.as_tensor(np.sin(x.numpy()))
             >>> @sine.fake
             ... def _(x):
             ...     return torch.empty_like(x)
             >>> @sine.grad("x")
             ... def _(g, x):
-            ...     return g * torch.from_numpy(np.cos(x.numpy()))
+            ...     return g * torch.as_tensor(np.cos(x.numpy()))
             >>> torch.vmap(torch.func.grad(sine))(torch.zeros(2))
             tensor([1., 1.])
         """
