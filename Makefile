@@ -41,7 +41,7 @@ bench: setup ## the budgets, as ratios measured side by side
 	@$(BIN)/python -m pytest -p pytest_benchmark.plugin --benchmark-only benchmarks
 
 docs: setup ## regenerate the generated pages
-	@if test -e docs/build.py; then $(BIN)/python docs/build.py; else echo "no generated pages yet"; fi
+	@$(BIN)/python docs/build.py
 
 clean: ## remove what was built, .venv included
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks demo.png

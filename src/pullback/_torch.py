@@ -43,6 +43,7 @@ __all__ = [
     "dual_level",
     "forward_ad",
     "function_modes",
+    "functionalizing",
     "functorch_enabled",
     "grad_enabled",
     "has_tangent",
@@ -100,6 +101,11 @@ def tracing_graph() -> bool:
 def proxy_tracing() -> bool:
     """Whether ``make_fx`` (or export, which uses it) is recording operations right now."""
     return get_proxy_mode() is not None
+
+
+def functionalizing() -> bool:
+    """Whether AOTAutograd is tracing right now, on tensors without side effects."""
+    return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FUNCTIONAL) is not None
 
 
 def has_tangent(tensors: Sequence[torch.Tensor]) -> bool:

@@ -64,6 +64,14 @@ def _by_jvp_rules(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]
 
 def _transposed(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) -> list[Any]:
     mask = [t is not None for t in given]
+    opaque = [rule for rule, *_ in call.function.plan(call.needed(mask)) if rule.opaque]
+    if opaque:
+        raise ForwardModeError(
+            opaque[0].who(call.function.name),
+            "forward mode comes from transposing the reverse rules, into which one can look",
+            "an opaque rule",
+            f"attach a forward-mode rule: @{call.function.name}.jvp",
+        )
     if not call.function.plan(call.needed(mask)):  # what moves is declared as not differentiable
         return [torch.zeros(w.shape, dtype=w.dtype, device=w.device) for w in likes]
     smooth = [w.dtype.is_floating_point or w.dtype.is_complex for w in likes]
@@ -87,8 +95,8 @@ def _transpose(pull: Callable[..., tuple[torch.Tensor, ...]], start: Sequence[to
     """The transpose of a linear map that may map to nothing at all; it takes a function that gives its argument."""
     if not start:
         return lambda given: ()
-    back = torch.func.vjp(lambda *gs: (*pull(*gs), gs[0]), *start)[1]
-    return lambda given: back((*given(), torch.zeros_like(start[0])))
+    back = torch.func.vjp(lambda *gs: pull(*gs) or (gs[0],), *start)[1]
+    return lambda given: back(tuple(given()) or (torch.zeros_like(start[0]),))
 
 
 def _kept(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) -> list[Any]:

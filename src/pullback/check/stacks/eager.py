@@ -131,7 +131,7 @@ def tangent(s: Setting, which: int, fn: Any) -> torch.Tensor:
         leaves = [t.detach().clone() for t in s.tensors]
         leaves[which] = forward_ad.make_dual(leaves[which], s.directions[which])
         found = forward_ad.unpack_dual(fn(leaves)).tangent
-    return torch.zeros(()) if found is None else found.detach()
+    return torch.zeros((), dtype=s.tensors[0].real.dtype) if found is None else found.detach()
 
 
 # ---- memory and precision

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -81,7 +82,9 @@ def linearized(s: Setting) -> Found:
     """The tangents of the loss by `torch.func.linearize`."""
     found = []
     for i in s.every():
-        _, push = func.linearize(_of(s.loss, s, i), s.tensors[i])
+        with warnings.catch_warnings():  # of PyTorch's own code
+            warnings.filterwarnings("ignore", "Attempted to insert a get_attr Node", UserWarning)
+            _, push = func.linearize(_of(s.loss, s, i), s.tensors[i])
         found.append(push(s.directions[i]))
     return found
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -49,8 +51,8 @@ def _step(s: Setting, tensors: Any) -> Found:
 
 def exported(s: Setting, strict: bool, change: Any = lambda program: program) -> Any:
     """The function after going through torch.export."""
-    program = change(program_of(s, strict))
-    module = program.module()
+    with _quiet():
+        module = change(program_of(s, strict)).module()
     names = [n for n, _ in module.named_parameters()]
 
     def run(x: torch.Tensor, *weights: torch.Tensor) -> Any:
@@ -61,9 +63,16 @@ def exported(s: Setting, strict: bool, change: Any = lambda program: program) ->
 
 def program_of(s: Setting, strict: bool) -> Any:
     """The exported program of a module around the function."""
-    with warnings.catch_warnings():  # of PyTorch's own code
-        warnings.filterwarnings("ignore", r".*isinstance\(treespec, LeafSpec\).*", FutureWarning)
+    with _quiet():
         return torch.export.export(Layer(s), (s.tensors[0].detach(),), strict=strict)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the warnings of PyTorch's own code."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*LeafSpec.*", FutureWarning)
+        yield
 
 
 def _saved(program: Any) -> Any:
@@ -74,6 +83,7 @@ def _saved(program: Any) -> Any:
 
 
 def _decomposed(s: Setting) -> Found:
-    module = program_of(s, False).run_decompositions().module()
+    with _quiet():
+        module = program_of(s, False).run_decompositions().module()
     with torch.no_grad():
         return list(outputs(module(s.tensors[0])))
