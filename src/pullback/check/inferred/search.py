@@ -33,6 +33,7 @@ FIRST = (9, 0)  # before anything that varies what failed
 BEYOND = 10**9  # the line of an error that comes after backward's last
 FINAL = [  # errors that no arguments avert, and what they mean
     ("it has no implementation for the CPU", r"from the 'CPU' backend|CPU backend.*not (impl|avail)"),
+    ("it has no forward of its own", r"type object '\w+' has no attribute|NotImplementedError: $"),
     ("it needs a GPU", r"not compiled with CUDA|no NVIDIA driver|No CUDA GPUs|CUDA driver|cuda.*not available"),
     ("it needs a library that is not here", r"triton|Pointer argument|'?_Nothing'? object|'_Nothing'"),
     ("it needs a process group", r"process group has not been|torch.distributed is not|init_process_group"),
