@@ -48,7 +48,8 @@ def report(package: Record, again: bool = False) -> Record:
     """What `pullback check` says of one version of a package; remembered until asked for again."""
     name, version = package["name"], package["version"]
     place = BUILD / f"{name}-{version}"
-    kept = BUILD / f"{name}-{version}{'-' + '-'.join(package['only']) if 'only' in package else ''}.json"
+    part = "-".join(package.get("only", [])).replace("/", "-")
+    kept = BUILD / f"{name}-{version}{'-' + part if part else ''}.json"
     if again or not kept.exists():
         install(place, [f"{name}=={version}", *package.get("needs", [])])
         paths = [str(place / path) for path in package.get("only", [package.get("module", name.replace("-", "_"))])]

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from pullback import _describe
-from pullback.check import tree
+from pullback.check import battery, tree
 from pullback.check.arguments import arguments
 from pullback.check.case import Case, Outcome
 from pullback.check.inferred import kinds, values
@@ -184,7 +184,7 @@ class Search:
         if outcome.ok:
             return _finished(outcome)
         message = f"{type(outcome.error).__name__}: {outcome.error}"
-        if contract.certain(outcome, SURE):
+        if contract.certain(outcome, SURE) or (outcome.stage == "backward" and battery.AMBIGUOUS in message):
             return Tried("sure", message)
         backward = outcome.stage == "backward"
         line = _line(outcome.error, self.methods) or (BEYOND if backward else 0)
