@@ -122,9 +122,12 @@ def examine(
     return report
 
 
+AMBIGUOUS = "value of Tensor with more than one value"  # raised for every input of any size
+
+
 def _doubt_guesses(report: TargetReport) -> None:
     """Backward raising an error of its own, for arguments that were only inferred, says nothing."""
-    doubted = [f for f in report.findings if f.name == "backward-raises"]
+    doubted = [f for f in report.findings if f.name == "backward-raises" and AMBIGUOUS not in f.message]
     if doubted:
         report.findings = [f for f in report.findings if f not in doubted]
         report.unchecked = f"{doubted[0].message} (with inferred inputs)"

@@ -188,6 +188,13 @@ def bound(node: ast.stmt) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
+def names(node: ast.stmt) -> set[str]:
+    """The names that a statement of a module defines: by import, definition or assignment."""
+    found = {n.name for n in [node] if isinstance(n, (ast.FunctionDef, ast.ClassDef))} | bound(node)
+    aliases = [a for n in ast.walk(node) if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names]
+    return found | {(alias.asname or alias.name).partition(".")[0] for alias in aliases}
+
+
 def leads_to(module: ast.Module, wanted: set[str]) -> set[str]:
     """All names that the wanted ones lead to."""
     defines: dict[str, list[ast.stmt]] = {}

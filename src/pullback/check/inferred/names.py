@@ -16,12 +16,12 @@ PARAMETER = re.compile(
 )
 TENSORS = (
     "tensor", "last", "channel", "scalar", "one", "rows", "column", "first", "weight", "weight_t", "out", "kernel",
-    "kernel1d", "square", "batched", "index", "flat_index", "mask", "positive", "nonneg", "unit", "spd", "nspd", "tril",
+    "kernel1d", "square", "batched", "index", "flat_index", "column_index",
+    "mask", "positive", "nonneg", "unit", "spd", "nspd", "tril",
     "binary", "constant", "list", "complex", "ignored", "pairs", "points",
 )  # fmt: skip
-FLOATING = tuple(
-    k for k in TENSORS if k not in ("index", "flat_index", "mask", "ignored", "pairs", "nonneg", "constant")
-)
+FIXED = ("index", "flat_index", "column_index", "mask", "ignored", "pairs", "nonneg", "constant")  # take no gradient
+FLOATING = tuple(k for k in TENSORS if k not in FIXED)
 
 
 @dataclass(frozen=True)

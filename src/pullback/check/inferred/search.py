@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from pullback import _describe
-from pullback.check import tree
+from pullback.check import battery, tree
 from pullback.check.arguments import arguments
 from pullback.check.case import Case, Outcome
 from pullback.check.inferred import kinds, values
@@ -33,6 +33,7 @@ FIRST = (9, 0)  # before anything that varies what failed
 BEYOND = 10**9  # the line of an error that comes after backward's last
 FINAL = [  # errors that no arguments avert, and what they mean
     ("it has no implementation for the CPU", r"from the 'CPU' backend|CPU backend.*not (impl|avail)"),
+    ("it has no forward of its own", r"type object '\w+' has no attribute|NotImplementedError: $"),
     ("it needs a GPU", r"not compiled with CUDA|no NVIDIA driver|No CUDA GPUs|CUDA driver|cuda.*not available"),
     ("it needs a library that is not here", r"triton|Pointer argument|'?_Nothing'? object|'_Nothing'"),
     ("it needs a process group", r"process group has not been|torch.distributed is not|init_process_group"),
@@ -183,7 +184,7 @@ class Search:
         if outcome.ok:
             return _finished(outcome)
         message = f"{type(outcome.error).__name__}: {outcome.error}"
-        if contract.certain(outcome, SURE):
+        if contract.certain(outcome, SURE) or (outcome.stage == "backward" and battery.AMBIGUOUS in message):
             return Tried("sure", message)
         backward = outcome.stage == "backward"
         line = _line(outcome.error, self.methods) or (BEYOND if backward else 0)

@@ -124,7 +124,8 @@ class _Reader(ast.NodeVisitor):
         if own is not None:
             self._of_tensor(own, name, arguments)
         if name in INDEXES and len(arguments) > INDEXES[name]:
-            self._add(arguments[INDEXES[name]], "index" if not name.startswith(("gather", "scatter")) else "flat_index")
+            for kind in ("column_index", "flat_index") if name.startswith(("gather", "scatter")) else ("index",):
+                self._add(arguments[INDEXES[name]], kind)
         if name.startswith("masked_") and arguments:
             self._add(arguments[0], "mask")
         if name in ("mm", "matmul", "bmm") and arguments:

@@ -90,6 +90,11 @@ def _index(count: int) -> torch.Tensor:
     return torch.arange(count) % 2
 
 
+def _column(main: Shape) -> Shape:
+    """The shape of one index per row, as ``gather`` and ``scatter`` along the second dimension take it."""
+    return (*main[:1], 1, *main[2:])
+
+
 def _rows(main: Shape) -> int:
     return main[0] if main else 1
 
@@ -106,6 +111,7 @@ MAKERS: dict[str, Callable[[Shape, int], Any]] = {
     "binary": lambda main, seed: (_plain(main, seed) > 0).float().requires_grad_(),
     "index": lambda main, seed: _index(_rows(main)),
     "flat_index": lambda main, seed: (torch.arange(torch.Size(main).numel()) % 2).reshape(main),
+    "column_index": lambda main, seed: _index(torch.Size(_column(main)).numel()).reshape(_column(main)),
     "pairs": lambda main, seed: torch.stack([_index(4), _index(4).flip(0)]),
     "complex": lambda main, seed: torch.complex(_plain(main, seed), _plain(main, seed + 9)).requires_grad_(),
     "ignored": lambda main, seed: torch.where(torch.arange(_rows(main)) == 1, -100, _index(_rows(main))),
