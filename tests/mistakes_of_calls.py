@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -17,6 +19,7 @@ from pullback.errors import (
     ForwardModeError,
     ForwardResultError,
     GradientMismatchError,
+    KernelError,
     MissingRuleError,
     MutationError,
     RuleResultError,
@@ -370,3 +373,10 @@ def _(scene: Scene) -> None:
     scene.says(rule, "jvp rule", "shape")
     x = scene.tensor(grad=False)
     torch.func.jvp(f, (x,), (x,))
+
+
+@mistake(KernelError, "a kernel is required where none can serve")
+def _(scene: Scene) -> None:
+    scene.says("PULLBACK_FUSE", "cumsum")
+    with mock.patch.dict(os.environ, {"PULLBACK_FUSE": "require"}):
+        scene.function(lambda x: torch.cumsum(x, 0))(scene.tensor())

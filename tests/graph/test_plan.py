@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import pytest
@@ -21,10 +22,14 @@ from pullback.graph.plan import plan
 
 Tensors = Sequence[torch.Tensor | None]
 
+NARROW = ("leaky_relu", "clamp, learned", "abs", "hardshrink, ruled", "clamp, ruled")
 
-def made(case: Kept, **options: Any) -> Any:
-    function = pb.function(**options)(case.forward)
-    for arg, rule in case.rules.items():
+
+@cache
+def made(name: str, keep: str = "lossless") -> Any:
+    """One Function for all tests: its plans are made once."""
+    function = pb.function(keep=keep)(CASES[name].forward)
+    for arg, rule in CASES[name].rules.items():
         function.grad(arg)(rule)
     return function
 
@@ -56,7 +61,7 @@ def run(function: Any, values: Sequence[Any], again: bool = False) -> tuple[list
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_least_is_kept_from_the_first_call_on(name: str) -> None:
-    function, values = made(CASES[name]), arguments(CASES[name])
+    function, values = made(name), arguments(CASES[name])
     for _ in range(2):
         with saved() as seen:
             function(*values)
@@ -64,14 +69,15 @@ def test_the_least_is_kept_from_the_first_call_on(name: str) -> None:
         assert bits == CASES[name].bits
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "dtype"), [*((name, torch.float32) for name in CASES), *((name, torch.bfloat16) for name in NARROW)]
+)
 def test_gradients_come_out_as_written(name: str, dtype: torch.dtype) -> None:
     case, values = CASES[name], arguments(CASES[name], dtype)
     if not case.rules:  # PyTorch's own vector and scalar code differ at NaN
         values[0] = values[0].detach().nan_to_num(nan=2.0, posinf=math.inf, neginf=-math.inf).requires_grad_()
-    outputs, grads = run(made(case), values)
-    wanted, expected = run(made(case, keep="named"), values)
+    outputs, grads = run(made(name), values)
+    wanted, expected = run(made(name, "named"), values)
     for mine, theirs in zip(outputs, wanted, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=0, atol=0, equal_nan=True)
     exact = (case.bits < 32 and name != "hardsigmoid") or case.rules  # PyTorch writes its sixth in two ways
@@ -85,18 +91,18 @@ def _same(got: Tensors, want: Tensors) -> None:
 
 @pytest.mark.parametrize("name", [n for n in CASES if n != "hardsigmoid"])  # PyTorch has no second derivative of it
 def test_second_derivatives_are_those_of_the_rules(name: str) -> None:
-    values = arguments(CASES[name], torch.float64)
+    values = arguments(CASES[name])
     values[0] = values[0].detach().nan_to_num(posinf=4.0, neginf=-4.0).requires_grad_()
-    got = run(made(CASES[name]), values, again=True)[1]
-    want = run(made(CASES[name], keep="named"), values, again=True)[1]
+    got = run(made(name), values, again=True)[1]
+    want = run(made(name, "named"), values, again=True)[1]
     zeros = [torch.zeros_like(v) for v in values if isinstance(v, torch.Tensor)]
     assert_gradients(*([z if g is None else g for g, z in zip(gs or [None] * len(zeros), zeros)] for gs in (got, want)))
 
 
 def test_small_calls_and_named_keep_what_rules_name() -> None:
-    case = CASES["relu, ruled by x"]
+    name = "relu, ruled by x"
     small = torch.ones(4, requires_grad=True)
-    for function, x in ((made(case), small), (made(case, keep="named"), arguments(case)[0])):
+    for function, x in ((made(name), small), (made(name, "named"), arguments(CASES[name])[0])):
         with saved() as seen:
             function(x)
         assert [t.shape for t in seen] == [x.shape]
@@ -162,7 +168,7 @@ def test_any_strides(strides: str) -> None:
         "expanded": torch.randn(50, 1).expand(50, 40),
         "channels last": torch.randn(4, 8, 9, 9).to(memory_format=torch.channels_last),
     }[strides].requires_grad_()
-    function, plain = made(CASES["clamp, ruled"]), made(CASES["clamp, ruled"], keep="named")
+    function, plain = made("clamp, ruled"), made("clamp, ruled", "named")
     bounds = [t.clone().requires_grad_() for t in CASES["clamp, ruled"].more]
     _same(run(function, [x, *bounds])[1], run(plain, [x, *bounds])[1])
     (got,) = torch.autograd.grad(function(x, *bounds).sum(), x)  # an expanded cotangent
@@ -170,7 +176,7 @@ def test_any_strides(strides: str) -> None:
 
 
 def test_checkpointing_meets_the_same_tensors_again() -> None:
-    function, x = made(CASES["relu"]), torch.randn(2000, requires_grad=True)
+    function, x = made("relu"), torch.randn(2000, requires_grad=True)
     checkpoint(lambda t: function(t) * 2, x, use_reentrant=False).sum().backward()
     _same([x.grad], [2.0 * (x > 0)])
 
@@ -178,7 +184,7 @@ def test_checkpointing_meets_the_same_tensors_again() -> None:
 def test_tracing_leaves_the_generator_and_everybodys_hooks_alone() -> None:
     before = torch.get_rng_state()
     with saved() as seen:
-        made(CASES["hardtanh, ruled"])(torch.linspace(-2, 2, 2000).requires_grad_())
+        made.__wrapped__("hardtanh, ruled")(torch.linspace(-2, 2, 2000).requires_grad_())
     assert [type(t) for t in seen] == [torch.Tensor]
     assert torch.equal(before, torch.get_rng_state())
 
@@ -191,13 +197,12 @@ def test_packed_bits_come_back(size: int) -> None:
 
 
 def test_forward_graphs_give_the_output_and_what_is_kept() -> None:
-    case = CASES["clamp, ruled"]
-    x, *bounds = (v.detach() for v in arguments(case))
-    made_plan = plan(made(case).__pullback__, ["x", "low", "high"], [x, *bounds])
+    x, *bounds = (v.detach() for v in arguments(CASES["clamp, ruled"]))
+    made_plan = plan(made("clamp, ruled").__pullback__, ["x", "low", "high"], [x, *bounds])
     out, *kept = made_plan.forward(x, *bounds)
     torch.testing.assert_close(out, x.clamp(*bounds), rtol=0, atol=0, equal_nan=True)
     assert [k.dtype for k in kept] == [torch.bool] * 2 == [k.dtype for k in made_plan.encode(x, *bounds, out)]
-    assert made_plan.bits == pytest.approx(2, abs=0.1)
+    assert 2 <= made_plan.bits < 2.1
     assert {r.rules for r in made_plan.residuals if r.source == "bits"} <= {("x", "low", "high"), ("low", "high")}
 
 
@@ -210,7 +215,7 @@ def test_a_list_of_tensors_cannot_be_planned() -> None:
 @pytest.mark.parametrize("size", [64, 4096])
 @pytest.mark.parametrize("name", ["relu", "clamp, learned", "abs", "tanh"])
 def test_assert_kept_holds_at_what_is_kept_and_not_below(name: str, size: int) -> None:
-    function, bits = made(CASES[name]), CASES[name].bits
+    function, bits = made(name), CASES[name].bits
     values = (torch.randn(size), *CASES[name].more)
     pb.assert_kept(function, *values, bits_per_element=bits)
     with pytest.raises(KeptError, match=f"may keep {bits / 2:g} bits.*\n.*{bits}.* bits"):

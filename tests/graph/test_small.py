@@ -15,20 +15,20 @@ from pullback._tolerances import SMALL
 from pullback.errors import DoubleBackwardError
 
 F = torch.nn.functional
-ONE_TURN = {
+ONE_TURN: dict[str, Callable[..., Any]] = {
     "silu": lambda x: F.silu(x),
     "gelu": lambda x: F.gelu(x),
     "gelu by tanh": lambda x: F.gelu(x, approximate="tanh"),
     "mish": lambda x: F.mish(x),
     "swish": lambda x, beta=1.0: x * torch.sigmoid(beta * x),
 }
-NO_TURN = {
+NO_TURN: dict[str, Callable[..., Any]] = {
     "elu": lambda x: F.elu(x),
     "softplus": lambda x: F.softplus(x),
     "softsign": lambda x: x / (1 + x.abs()),
     "atan": lambda x: torch.atan(x),
 }
-REFUSED = {
+REFUSED: dict[str, Callable[..., Any]] = {
     "turns more than once": lambda x: torch.sin(x),
     "not bounded": lambda x: x**2,
     "would be off by": lambda x: F.hardswish(x),
@@ -49,7 +49,7 @@ def every(dtype: torch.dtype) -> torch.Tensor:
 @pytest.mark.parametrize("dtype", SMALL)
 @pytest.mark.parametrize("name", [*ONE_TURN, *NO_TURN])
 def test_the_slope_stays_within_the_budget_of_the_dtype(name: str, dtype: torch.dtype) -> None:
-    forward: Callable[..., Any] = {**ONE_TURN, **NO_TURN}[name]
+    forward = {**ONE_TURN, **NO_TURN}[name]
     x = every(dtype).requires_grad_()
     function = pb.function(keep="small")(forward)
     with saved() as seen:

@@ -20,7 +20,7 @@ settings = types.SimpleNamespace(slope=2.0)
 
 
 def variants(fn: Any) -> list[Any]:
-    return [v for kinds in fn.__pullback__.kernels.values() for v in kinds.values()]
+    return [v for kinds in fn.__pullback__.kernels.values() for v in kinds.variants.values()]
 
 
 def by_argument():
@@ -102,11 +102,16 @@ def sorts(x):
     return torch.softmax(x, -1)
 
 
+def decides(x):
+    return x * 2 if x.shape[0] > 5 else x
+
+
 values = [2.0]
 
 
 @pytest.mark.parametrize(
-    ("fn", "reason"), [(reads_a_list, "values"), (draws, "random"), (adds_up, "cumsum"), (sorts, "softmax")]
+    ("fn", "reason"),
+    [(reads_a_list, "values"), (draws, "random"), (adds_up, "cumsum"), (sorts, "softmax"), (decides, "sizes")],
 )
 def test_what_no_kernel_can_serve(fn: Any, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULLBACK_FUSE", "require")
@@ -173,3 +178,15 @@ def _fails(self: Any, text: str, path: Any) -> None:
     from pullback.kernels.compile import CompileError
 
     raise CompileError("internal compiler error")
+
+
+def test_describe_says_which_way_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULLBACK_FUSE", "1")
+    x = torch.randn(5000, requires_grad=True)
+    fused = pb.fuse(lambda x: torch.relu(x) * 2)
+    fused(x)
+    told = fused.describe(x)
+    assert (told.path, told.bytes) == ("kernel", 625)
+    assert "pb_kernel(" in str(told)
+    eager = pb.fuse(reads_a_list)
+    assert "'values" in str(eager.describe(x))

@@ -45,7 +45,7 @@ def assert_same(fused: Tensors, reference: Tensors) -> None:
 
 def serves(fn: Any) -> bool:
     """Whether a kernel has served every call of a Function so far."""
-    return all(v.state == READY for kinds in fn.__pullback__.kernels.values() for v in kinds.values())
+    return all(v.state == READY for kinds in fn.__pullback__.kernels.values() for v in kinds.variants.values())
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -82,6 +82,13 @@ def test_an_expanded_cotangent_and_a_layout_that_is_kept() -> None:
     (gradient,) = torch.autograd.grad(out.sum(), x)
     assert gradient.stride() == x.stride()
     assert_gradients([gradient], [exact(mish, [x], torch.ones_like(x))[1]])
+
+
+def test_single_elements_of_more_dimensions() -> None:
+    tensors = [torch.randn(70, requires_grad=True), torch.rand(1, 1, 1).requires_grad_()]
+    fused = pb.fuse(scaled)
+    assert fused(*tensors).shape == (1, 1, 70)
+    assert_same(run(fused, tensors), exact(scaled, tensors))
 
 
 def test_masks_whole_numbers_and_frozen_arguments() -> None:

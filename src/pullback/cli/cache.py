@@ -28,7 +28,9 @@ def shown() -> str:
     found = cache.entries()
     lines = [f"{cache.directory()}: {len(found)} kernels, {sum(size for _, size, _ in found):,} bytes"]
     for name, size, used in sorted(found, key=lambda entry: -entry[2]):
-        lines.append(f"  {name[:12]}  {size:>9,} bytes  last used {time.strftime('%Y-%m-%d %H:%M', time.localtime(used))}")
+        lines.append(
+            f"  {name[:12]}  {size:>9,} bytes  last used {time.strftime('%Y-%m-%d %H:%M', time.localtime(used))}"
+        )
     return "\n".join(lines)
 
 

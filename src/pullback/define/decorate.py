@@ -30,7 +30,7 @@ from pullback.errors import DefinitionError
 
 P = ParamSpec("P")
 R = TypeVar("R")
-METHODS = ("grad", "jvp", "derive", "nondiff", "grad_like", "fake", "describe")
+METHODS = ("grad", "jvp", "derive", "nondiff", "grad_like", "fake", "describe", "source")
 
 
 @overload

@@ -13,7 +13,8 @@ from pullback.define import checks
 from pullback.define.derivative import Derived
 from pullback.define.rule import Rule, read_rule
 from pullback.define.signature import Arguments
-from pullback.errors import MissingRuleError
+from pullback.define.ways import WRITERS
+from pullback.errors import MissingRuleError, PullbackError
 
 if TYPE_CHECKING:
     from pullback.define.report import Description
@@ -249,6 +250,27 @@ class Function(Generic[P, R]):
 
         return describe(self, args, kwargs)
 
+    def source(self, to: str = "function") -> str:
+        """The forward with its derived rules as Python code to paste: what ``pullback derive`` prints.
+
+        Args:
+            to: ``"function"``, ``"autograd"`` (a plain ``torch.autograd.Function`` that needs no pullback),
+                ``"classic"`` (the same in the old form) or ``"latex"``.
+
+        Raises:
+            TraceError: If the forward is no formula of operations that can be written down.
+            UsageError: If there is no such form.
+
+        Example:
+            >>> import torch, pullback as pb
+            >>> @pb.function
+            ... def swish(x, b):
+            ...     return x * torch.sigmoid(b * x)
+            >>> "def _(g, x, b):" in swish.source()
+            True
+        """
+        return WRITERS[0](self, to)
+
     # ---- what the stacks ask
 
     def rule(self, arg: str, of: str | None = None) -> Rule | None:
@@ -330,8 +352,12 @@ class Function(Generic[P, R]):
         """Note what the forward keeps, now that it has run, and check the names that rules ask for."""
         if self.kept is not None and set(names) <= set(self.kept):
             return
-        self.kept = tuple(dict.fromkeys((*(self.kept or ()), *names)))
-        checks.kept(self)
+        before, self.kept = self.kept, tuple(dict.fromkeys((*(self.kept or ()), *names)))
+        try:
+            checks.kept(self)
+        except PullbackError:
+            self.kept = before  # the next call is told, too
+            raise
 
     # ---- plumbing
 

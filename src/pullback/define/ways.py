@@ -79,6 +79,17 @@ TELLERS: list[Teller] = []
 """One for each way that ``describe`` speaks of."""
 
 
+class Writer(Protocol):
+    """Something that can write a Function with derived rules as Python code."""
+
+    def __call__(self, function: Function[..., Any], to: str) -> str:
+        """The code, in the form ``to``."""
+
+
+WRITERS: list[Writer] = []
+"""Whoever can write code; the first one is asked."""
+
+
 def through_all(function: Function[..., Any], shape: Shape, needed: tuple[str, ...], eager: Entry) -> Entry:
     """The eager way as all ways have changed it."""
     for way in WAYS:

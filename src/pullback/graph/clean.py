@@ -7,10 +7,7 @@ from collections.abc import Callable, Iterable
 import torch
 from torch.fx.passes.dialect.common.cse_pass import CSEPass
 
-_VIEWS = {
-    torch.ops.aten.view.default: torch.ops.aten.reshape.default,  # strides at run time may be others
-    torch.ops.aten._unsafe_view.default: torch.ops.aten.reshape.default,
-}
+_VIEWS = ("view", "_unsafe_view")
 _SAME = {torch.ops.aten.detach.default, torch.ops.aten.alias.default, torch.ops.aten.lift_fresh_copy.default}
 
 
@@ -38,9 +35,11 @@ def _plain(target: object) -> object:
     """The operation that returns what one in place writes."""
     schema = getattr(target, "_schema", None)
     space, _, name = schema.name.partition("::") if schema is not None else ("", "", "")
-    if space != "aten" or target in _VIEWS:
-        return _VIEWS.get(target, target)
-    if schema is None or not name.endswith("_") or name.startswith("_") or not schema.is_mutable:
+    if space != "aten" or schema is None:
+        return target
+    if name in _VIEWS:
+        return torch.ops.aten.reshape.default  # strides at run time may be others
+    if not name.endswith("_") or name.startswith("_") or not schema.is_mutable:
         return target
     packet = getattr(torch.ops.aten, name.removesuffix("_"), None)
     overload = getattr(target, "_overloadname", "default")

@@ -52,8 +52,8 @@ def encoded(whole: Pair, kept: list[Node]) -> Code:
     if not 2 <= len(conditions) <= _MOST:
         return Code(kept, {})
     table = _Table.of(conditions, small)
-    found = table and table.shortest()
-    if not found:
+    found = table.shortest() if table is not None else None
+    if table is None or found is None:
         return Code(kept, {})
     bits, given = found
     nodes = [bit.node(whole) for bit in bits]

@@ -13,7 +13,7 @@ from pullback._torch import pytree
 from pullback.define.decorate import function_of
 from pullback.define.derivative import differentiable, flat_outputs
 from pullback.errors import KeptError, UsageError
-from pullback.graph import account  # noqa: F401 - describe speaks of plans
+from pullback.graph import account, written  # noqa: F401 - describe speaks of plans, source writes code
 from pullback.graph.planned import LIMIT, choose
 
 

@@ -36,7 +36,7 @@ def _as_conditions(node: torch.fx.Node) -> torch.fx.Node:
 
     def new(op: object, *args: object, **options: object) -> torch.fx.Node:
         made = graph.call_function(op, args, options)  # type: ignore[arg-type]
-        values = torch.fx.map_arg(args, lambda n: n.meta["val"])
+        values = [a.meta["val"] if isinstance(a, torch.fx.Node) else a for a in args]
         made.meta["val"] = op(*values, **options)  # type: ignore[operator]
         return made
 

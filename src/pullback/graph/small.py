@@ -70,8 +70,7 @@ class _Decoder(torch.nn.Module):
 
     def forward(self, out: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
         """The cotangent times the slope."""
-        side, g = rest if self.slope.turning is not None else (None, *rest)
-        return g * self.slope(out, side)
+        return rest[-1] * self.slope(out, rest[0] if self.slope.turning is not None else None)
 
 
 def decoder(slope: Inverse, inputs: Sequence[Node]) -> torch.fx.GraphModule:

@@ -12,9 +12,8 @@ typedef double pb_v8d __attribute__((vector_size(64)));
 /* visit the pieces of elements q .. q+m that lie along the innermost dimension */
 #define PB_PIECES(g, st, q, m, BODY)                                                                 \
   do {                                                                                               \
-    int64_t D_ = (g)[0], *no_ = 0, ix[16], off = 0, left = (m), rest = (q);                          \
+    int64_t D_ = (g)[0], ix[16], off = 0, left = (m), rest = (q);                          \
     const int64_t *sz = (g) + 1;                                                                     \
-    (void)no_;                                                                                       \
     for (int64_t k = D_ - 1; k >= 0; k--) ix[k] = rest % sz[k], rest /= sz[k], off += ix[k] * (st)[k]; \
     int64_t step = (st)[D_ - 1];                                                                     \
     while (left > 0) {                                                                               \
@@ -107,3 +106,16 @@ PB_SUMS(double, f64)
 
 /* a call: chunks of elements, whose number depends on the sizes alone, taken by threads as they come */
 typedef void (*pb_pool)(void (*)(void *), void *, unsigned, unsigned);
+
+/* ask for large pages under a large result: fresh memory costs more than computing what goes in */
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+static __attribute__((unused)) void pb_large(void *p, int64_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  uintptr_t from = ((uintptr_t)p + 4095) & ~(uintptr_t)4095, to = ((uintptr_t)p + (uintptr_t)bytes) & ~(uintptr_t)4095;
+  if (bytes >= 8 << 20) madvise((void *)from, to - from, MADV_HUGEPAGE);
+#else
+  (void)p, (void)bytes;
+#endif
+}

@@ -100,18 +100,18 @@ def _probed(command: tuple[str, ...]) -> Compiler:
     """The compiler with every flag it takes; all at once where it takes them all."""
     every = tuple(flag for group in _TRIED if group != ("-mcpu=native",) for flag in group)
     if not _accepts(command, (*_ALWAYS, *every)):
-        taken = [group for group in _TRIED if _accepts(command, (*_ALWAYS, *_fma(group)), strict=False)]
+        taken = [group for group in _TRIED if _accepts(command, (*_ALWAYS, *_fma(group)))]
         every = tuple(flag for group in taken for flag in group)
         _run((*command, *_ALWAYS, *every, "-x", "c", "-", "-o", os.devnull), _PROBE)
     return Compiler(command, (*_ALWAYS, *every), _run((*command, "--version"), "").partition("\n")[0])
 
 
 def _fma(group: tuple[str, ...]) -> tuple[str, ...]:
+    """The flags of a group, with what the probe asks for where only another group can bring it."""
     return group if any("native" in flag for flag in group) else (*group, "-D__FMA__")
 
 
-def _accepts(command: tuple[str, ...], flags: tuple[str, ...], strict: bool = True) -> bool:
-    del strict
+def _accepts(command: tuple[str, ...], flags: tuple[str, ...]) -> bool:
     try:
         _run((*command, *flags, "-x", "c", "-", "-o", os.devnull), _PROBE)
     except CompileError:

@@ -50,6 +50,11 @@ class Source:
     cells: tuple[tuple[int, ...] | None, ...]
     after: tuple[tuple[int, tuple[int, ...]], ...]
 
+    @property
+    def own(self) -> str:
+        """The text without what all kernels begin with."""
+        return self.text.removeprefix(header()).strip()
+
 
 def emit(program: Program) -> Source:
     """The C of a program."""
@@ -336,6 +341,8 @@ class _Writer:
         names = [o.name for o in self.program.operands] + [f"o{i}" for i in range(len(self.outputs))]
         yield from (f"  J.{name} = {name};" for name in (*names, *self.program.numbers))
         yield f"  if (n > 0 && ({' || '.join(f'!{name}' for name in names)})) return 1;"
+        for i in self.stored:
+            yield f"  pb_large(o{i}, n * {self.outputs[i].dtype.itemsize});"
         tail = len(self.elements) + len(self.stored) + len(self.groups)
         for at in range(len(self.groups)):
             yield f"  J.cells[{at}] = g ? g[1 + g[0] + {tail} * (g[0] + 1) + {at}] : 1;"

@@ -85,6 +85,7 @@ class _Call:
         full = [n for n, o in zip(self.operands, program.operands, strict=True) if not o.scalar]
         outs = [(n, o) for n, o in zip(self.results, program.outputs, strict=True) if o is not None]
         simple = all(o.value.place != CELL or len(o.value.over) == program.rank for _, o in outs)
+        simple = simple and all(o.scalar or o.rank == program.rank for o in program.operands)
         tensors = f"({''.join(f'{n}, ' for n in self.operands)})"
         general = f"{', '.join(self.results)}, = {p}{self.name}({tensors}, ({''.join(f'{n}, ' for n in self.numbers)}))"
         if not full or not simple or self.kernel.source.after:

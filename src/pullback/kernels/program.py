@@ -58,11 +58,12 @@ class Value:
 
 @dataclass(frozen=True)
 class Operand:
-    """A tensor that goes in: its C name, storage type, and whether it has one element."""
+    """A tensor that goes in: its C name, storage type, whether it has one element, and its dimensions."""
 
     name: str
     dtype: torch.dtype
     scalar: bool
+    rank: int
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ class _Reader:
             scalar = scalar and self.whole != ()
             name = f"x{len(program.operands)}"
             program.inputs.append(("tensor", len(program.operands)))
-            program.operands.append(Operand(name, val.dtype, scalar))
+            program.operands.append(Operand(name, val.dtype, scalar, val.ndim))
             return Value(name, KINDS[val.dtype], SCALAR if scalar else ELEMENT)
         if isinstance(val, (int, torch.SymInt)):
             program.inputs.append(("size", 0))

@@ -1,52 +1,56 @@
-"""What `describe` says about the kernels of a Function."""
+"""What ``describe`` says about the kernels of a Function: whether one serves, why, what it moves, and its text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
 
 from pullback.define.function import Function
+from pullback.define.ways import Account
 from pullback.graph.closed import open_because
 
-if TYPE_CHECKING:
-    from pullback.kernels.way import Variant
+READY = "ready"
+Kept = tuple[str, str, tuple[int, ...], torch.dtype, int, tuple[str, ...]]
 
 
-def path(function: Function[..., Any], needed: tuple[str, ...]) -> tuple[str, str]:
-    """What serves plain calls on the CPU in which ``needed`` need a gradient, and why."""
-    from pullback.kernels.way import READY, mode
-
-    if mode(function) == "off":
-        return "eager", "kernels are switched off"
-    reason = open_because(function)
-    if reason:
-        return "eager", reason
-    kinds = function.kernels.get(needed, {}).values()
-    ready = [v for v in kinds if v.state == READY]
-    if ready:
-        return "kernel", f"compiled for {len(ready)} kind{'s' if len(ready) > 1 else ''} of calls"
-    return "eager", next((v.reason for v in kinds), "it has not been called often enough yet")
+def account(function: Function[..., Any], needed: tuple[str, ...], values: Sequence[Any]) -> Account:
+    """The account of the way of kernels."""
+    choice = function.kernels.get(needed)
+    variant = choice.variant(values) if choice is not None else None
+    if variant is None or variant.state != READY:
+        asked = variant.reason if variant is not None else "no call like this has been made yet"
+        return Account("", "", lines=(f"kernel: none ({open_because(function) or asked})",))
+    reason = "one compiled kernel for forward and one for backward"
+    return Account("kernel", reason, tuple(_kept(variant.plan, values)), tuple(_lines(variant)))
 
 
-def lines(function: Function[..., Any], needed: tuple[str, ...]) -> Iterator[str]:
-    """The path, and for each kernel the bytes that it moves for each element and its C."""
-    where, reason = path(function, needed)
-    yield f"plain calls on the CPU: {where} ({reason})"
-    for variant in function.kernels.get(needed, {}).values():
-        for name, kernel in zip(("forward", "backward"), variant.kernels, strict=False):
-            yield f"  {name}: {moved(kernel.program)} bytes moved for each element"
+def _lines(variant: Any) -> Iterator[str]:
+    for name, kernel in zip(("forward", "backward"), variant.kernels, strict=False):
+        yield f"kernel, {name}: {moved(kernel.program)} bytes for each element, which take as long as copying them"
+    for kernel in variant.kernels:
+        yield from kernel.source.own.splitlines()
 
 
 def moved(program: Any) -> int:
-    """The bytes that one element takes to read and to write: what no kernel can be faster than."""
-    from pullback.kernels.program import ELEMENT
-
+    """The bytes that one element takes to read and to write: no kernel is faster than that."""
     read = sum(o.dtype.itemsize for o in program.operands if not o.scalar)
-    return int(read + sum(o.dtype.itemsize for o in program.outputs if o is not None and o.value.place == ELEMENT))
+    return int(read + sum(o.dtype.itemsize for o in program.outputs if o is not None and o.value.over == ()))
 
 
-def source(variant: Variant) -> list[str]:
-    """The C of a variant's kernels, without what all kernels begin with."""
-    from pullback.kernels.emit import header
-
-    return [kernel.source.text.removeprefix(header()) for kernel in variant.kernels]
+def _kept(plan: Any, values: Sequence[Any]) -> Iterator[Kept]:
+    """What is kept: name, source, shape, dtype, bytes and the arguments whose gradients use it."""
+    tensors = dict(zip(plan.arguments, (v for v in values if isinstance(v, torch.Tensor)), strict=False))
+    whole = tuple(torch.broadcast_shapes(*(t.shape for t in tensors.values())))
+    (end,) = plan.forward.graph.find_nodes(op="output")
+    for residual in plan.residuals:
+        if residual.source == "size":
+            continue
+        tensor = tensors.get(residual.name)
+        shape = tuple(tensor.shape) if tensor is not None else whole
+        dtype = tensor.dtype if tensor is not None else end.args[0][0].meta["val"].dtype
+        bits = residual.source == "bits"
+        size = math.ceil(math.prod(shape) / 8) if bits else math.prod(shape) * dtype.itemsize
+        yield residual.name, residual.source, shape, torch.bool if bits else dtype, size, residual.rules

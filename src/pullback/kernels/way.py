@@ -9,19 +9,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from dis import get_instructions
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from pullback._torch import is_plain_cpu, saved_tensor_hooks
+from pullback.define.captures import reachable
 from pullback.define.eager import Shape
 from pullback.define.function import Function
+from pullback.define.rule import nested_code
 from pullback.define.source import compiled, prefix
-from pullback.define.ways import FORESIGHT, WAYS
+from pullback.define.ways import FORESIGHT, TELLERS, WAYS
 from pullback.errors import KernelError, PullbackError
 from pullback.graph.closed import holds, open_because, scalars
 from pullback.graph.planned import shown
-from pullback.kernels import background
+from pullback.kernels import background, report
 from pullback.kernels.compile import CompileError, Misfit, Unsupported, log
 
 if TYPE_CHECKING:  # these import SymPy, which takes half a second
@@ -30,13 +33,21 @@ if TYPE_CHECKING:  # these import SymPy, which takes half a second
     from pullback.kernels.program import Program
 
 Entry = Callable[..., Any]
-EAGER, PENDING, READY, REFUSED = "eager", "pending", "ready", "refused"
+EAGER, PENDING, READY, REFUSED = "eager", "pending", report.READY, "refused"
 WARM = 8
 """Work after which a kernel is begun: one for a call, and for every 512 elements."""
 VARIANTS = 8
 """Combinations of dtypes, patterns of sizes and whole numbers that one Function gets kernels for."""
 OUTSIDES = 2
 """Values of globals and the like that it gets kernels for: what changes more often is read by the eager rules."""
+
+
+_SIZES = {"shape", "size", "numel", "nelement", "stride", "len", "storage_offset", "is_contiguous", "nbytes"}
+_DECIDING = {"min", "max", "int", "bool", "range", "round", "divmod", "len", "sorted", "sum"}
+_STATE = {
+    "is_grad_enabled", "requires_grad", "is_leaf", "grad_fn", "get_default_dtype", "is_autocast_enabled",
+    "is_inference_mode_enabled", "get_num_threads", "data_ptr", "_version", "retains_grad",
+}  # fmt: skip
 
 
 def mode(function: Function[..., Any]) -> str:
@@ -77,7 +88,23 @@ def unsuitable(function: Function[..., Any], shape: Shape, needed: tuple[str, ..
         return "it has several outputs or keeps something, and nothing needs a gradient"
     if not shape.single:
         return "it has several outputs"
-    return open_because(function)
+    return open_because(function) or _looks(function)
+
+
+def _looks(function: Function[..., Any]) -> str:
+    """Whether the code decides by what a kernel is not made anew for, such as sizes."""
+    codes = [code for fn in reachable(function.sources()) for code in nested_code(fn.__code__)]
+    names = {name for code in codes for name in code.co_names}
+    if names & _STATE:
+        return f"its code looks at {', '.join(sorted(names & _STATE))}"
+    jumps = any(
+        "JUMP_IF" in step.opname or step.opname == "FOR_ITER" for code in codes for step in get_instructions(code)
+    )
+    return "its code may decide by sizes" if names & _SIZES and (jumps or names & _DECIDING) else ""
+
+
+def _jumps(opname: str) -> bool:
+    return "JUMP_IF" in opname or opname == "FOR_ITER"
 
 
 def _refused(function: Function[..., Any], how: str, reason: str, eager: Entry) -> Entry:
@@ -124,7 +151,7 @@ class _Choice:
         self.guarded = bool(self.outside())
         self.variants: dict[Any, Variant] = {}
         self.ways: dict[Any, Entry] = {}
-        function.kernels[needed] = self.variants
+        function.kernels[needed] = self
 
     def entry(self) -> Entry:
         """The function that looks up what serves a call by dtypes, sizes and what is baked in."""
@@ -157,6 +184,10 @@ class _Choice:
         return self.eager(*values)
 
     # ---- finding a variant
+
+    def variant(self, values: Sequence[Any]) -> Variant | None:
+        """What is known about calls like one with these values."""
+        return self.variants.get(self._key(values))
 
     def missing(self, *values: Any) -> Entry:
         """What serves a call whose sizes have not been seen, or whose variant is not ready."""
@@ -293,4 +324,5 @@ class _Choice:
 
 
 FORESIGHT.append(foresee)
+TELLERS.append(report.account)
 WAYS.append(fused)
