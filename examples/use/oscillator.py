@@ -39,7 +39,7 @@ def loss_of(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
     return inside + u[0].square().sum() + (first[0] / math.pi - 1).square().sum()
 
 
-def main(count: int = 1500) -> None:
+def main(count: int = 600) -> None:
     """Solve it with three activations and draw the solutions into oscillator.png."""
     x = torch.linspace(0, 2, 81)[:, None]
     figure, (losses, solutions) = shared.axes(1, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -27,7 +28,7 @@ def steps(count: int, what: str) -> Iterator[int]:
     """0 … count - 1, with a progress bar in a terminal."""
     from rich.progress import track
 
-    yield from track(range(count), what, transient=True)
+    yield from track(range(count), what, transient=True, disable=not sys.stdout.isatty())
 
 
 def kept(call: Callable[[], torch.Tensor]) -> float:

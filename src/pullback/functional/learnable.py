@@ -439,8 +439,9 @@ def horner(coefficients: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 def ratio(x: torch.Tensor, numerator: torch.Tensor, denominator: torch.Tensor) -> torch.Tensor:
     """The plain formula, as the reference: sum(a[j] * x**j) / (1 + abs(sum(b[j] * x**(j + 1))))."""
-    top = sum(a * x**j for j, a in enumerate(numerator))
-    return top / (1 + sum(b * x ** (j + 1) for j, b in enumerate(denominator)).abs())
+    zero = torch.zeros_like(x)
+    top = sum((a * x**j for j, a in enumerate(numerator)), zero)
+    return top / (1 + sum((b * x ** (j + 1) for j, b in enumerate(denominator)), zero).abs())
 
 
 @entry(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from pullback.define.decorate import function
@@ -46,7 +48,7 @@ def _(g: torch.Tensor, x: torch.Tensor, step: torch.Tensor, low: int, high: int)
     ratio = x / step
     inside = (ratio > low) & (ratio < high)
     share = step.numel() / (max(x.numel(), 1) * max(high, 1))
-    return g * torch.where(inside, torch.round(ratio) - ratio, ratio.clamp(low, high)) * share**0.5
+    return g * torch.where(inside, torch.round(ratio) - ratio, ratio.clamp(low, high)) * math.sqrt(share)
 
 
 @entry(
