@@ -208,9 +208,10 @@ def main() -> int:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     found = results()
-    print(section(found))
+    text = section(found)
+    print(text)
     if arguments.write:
-        write(section(found))
+        write(text)
     return 0 if all(r.ratio >= r.row.budget for r in found) else 1
 
 

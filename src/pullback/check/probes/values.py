@@ -184,6 +184,8 @@ def _modifier(case: Case, truth: Reference, taken: list[Sample], wrong: list[Sam
 def _is_gated(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> bool:
     """Whether backward gates or clips the incoming gradient itself, and is right otherwise: no accident does that."""
     inside = [s for s in taken if s.point.inside]
+    if not _is_large(inside, leaf, truth.level):  # there is nothing that a gate could explain
+        return False
     if _one_sign_is_right(case, truth, inside, leaf):
         return True
     return any(_right_for(case, truth, inside, leaf, change) for change in (torch.abs, lambda g: 1e-3 * g))
