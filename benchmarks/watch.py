@@ -13,7 +13,7 @@ import torch
 
 import pullback as pb
 
-STEPS = 200
+STEPS = 40
 BUDGET = {"while checking": 3.0, "after": 1.05}
 
 
@@ -61,7 +61,7 @@ def ratios() -> dict[str, float]:
     plain = list(timed(step, STEPS))
     first: list[float] = []
     later: list[float] = []
-    for _ in range(5):
+    for _ in range(3):
         watching = pb.watch()
         watching.__enter__()
         first += timed(step, 2)
