@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,10 +81,10 @@ class Kernel:
             raise CompileError("there is no C compiler that can make kernels")
         self.program, self.source = program, emit(program)
         self.library = cache.library(self.source.text, found)
-        self.function: Callable[..., int] = self.library.pb_kernel
+        self.function: Any = self.library.pb_kernel
         self.outputs = [o for o in program.outputs if o is not None]
         pointers = len(program.operands) + len(self.outputs)
-        self.function.argtypes = [  # type: ignore[attr-defined]
+        self.function.argtypes = [
             ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int,
             *[ctypes.c_void_p] * pointers, *[ctypes.c_double] * len(program.numbers),
         ]  # fmt: skip
@@ -127,7 +127,8 @@ def _layout(program: Program, source: Source, tensors: Sequence[torch.Tensor]) -
     if len(whole) != program.rank:
         raise Misfit("the arguments have other dimensions")
     order = _order(elements, whole)
-    outputs, strides = [], [_strides(t, whole) for t in elements]
+    outputs: list[Any] = []
+    strides = [_strides(t, whole) for t in elements]
     for out, over in zip((o for o in program.outputs if o is not None), _present(program, source)):
         if out.value.place == ELEMENT:
             mine = _dense(whole, order)
@@ -175,9 +176,9 @@ def _strides(tensor: torch.Tensor, whole: tuple[int, ...]) -> list[int]:
 
 def _order(elements: Sequence[torch.Tensor], whole: tuple[int, ...]) -> list[int]:
     """The dimensions from outermost to innermost in memory, as the first operand of full shape has them."""
-    full = next((t for t in elements if tuple(t.shape) == whole and 0 not in t.stride()), None)
+    steps = next((t.stride() for t in elements if tuple(t.shape) == whole and 0 not in t.stride()), None)
     dims = list(range(len(whole)))
-    return dims if full is None else sorted(dims, key=lambda d: (-full.stride(d), d))
+    return dims if steps is None else sorted(dims, key=lambda d: (-steps[d], d))
 
 
 def _dense(whole: tuple[int, ...], order: Sequence[int]) -> list[int]:

@@ -15,6 +15,7 @@ from pullback.graph.plan import Plan
 from pullback.graph.trace import aten_name
 from pullback.kernels import launch
 from pullback.kernels.compile import Misfit, Unsupported
+from pullback.kernels.emit import CHUNK
 from pullback.kernels.launch import Kernel
 from pullback.kernels.program import CELL, ELEMENT, Output
 
@@ -40,7 +41,7 @@ def entry(function: Function[..., Any], plan: Plan, forward: Kernel, backward: K
     writer = _Writer(function, plan, forward, backward)
     names = _names(f=forward, b=backward, again=writer.again, pack=_packed, unpack=unpack)
     space = compiled(function, writer.p, [*writer.forward(), *writer.backward()], names)
-    body = {n: staticmethod(space[f"{writer.p}{n}_"]) for n in ("forward", "backward")}
+    body: dict[str, Any] = {n: staticmethod(space[f"{writer.p}{n}_"]) for n in ("forward", "backward")}
     body |= {"__module__": function.fn.__module__, "__pullback__": function}
     return bare_apply(type(function.name, (AutogradFunction,), body))
 
@@ -49,7 +50,7 @@ def _names(**more: Any) -> dict[str, Any]:
     kernels = {f"{k}_function": v.function for k, v in more.items() if isinstance(v, Kernel)}
     return {
         "empty_like": torch.empty_like, "empty": torch.empty, "pool": launch.POOL, "threads": launch.threads,
-        "chunk": launch.CHUNK, "Misfit": Misfit, "grad_enabled": grad_enabled, "Tensor": torch.Tensor,
+        "chunk": CHUNK, "Misfit": Misfit, "grad_enabled": grad_enabled, "Tensor": torch.Tensor,
         "plain": is_plain_cpu, **{str(d).replace(".", "_"): d for d in _DTYPES}, **kernels, **more,
     }  # fmt: skip
 

@@ -39,7 +39,7 @@ _FILL = {
     "zeros": None,
     "ones": None,
 }
-_ON_NUMBERS = {
+_ON_NUMBERS: dict[Any, str] = {
     operator.add: "({0} + {1})", operator.sub: "({0} - {1})", operator.mul: "({0} * {1})",
     operator.truediv: "({0} / {1})", operator.neg: "(-{0})", operator.pow: "pow({0}, {1})",
     torch.sym_float: "{0}",
@@ -203,7 +203,7 @@ class _Reader:
         name = aten_name(node.target)
         if name == "sym_size":
             return SIZE
-        args = [self.values[a] if isinstance(a, Node) else a for a in node.args]
+        args: list[Any] = [self.values[a] if isinstance(a, Node) else a for a in node.args]
         kwargs = {k: self.values[v] if isinstance(v, Node) else v for k, v in node.kwargs.items()}
         if name == "sum":
             return self._sum(node, args)

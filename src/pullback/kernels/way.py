@@ -54,7 +54,7 @@ def mode(function: Function[..., Any]) -> str:
     """What is asked for: ``off``, ``auto`` (in the background), ``on`` (waited for), ``require`` (or an error)."""
     said = os.environ.get("PULLBACK_FUSE", "")
     named = {"0": "off", "1": "on", "require": "require"}.get(said)
-    own = {False: "off", True: "on"}.get(getattr(function, "fuse", "auto"))
+    own = "off" if function.fuse is False else "on" if function.fuse is True else None
     return "off" if "off" in (named, own) else named or own or "auto"
 
 
