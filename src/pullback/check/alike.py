@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from pullback.check import battery, compare, discover, infer, load, state, tree
+from pullback.check import battery, compare, discover, load, state, tree
 from pullback.check.case import cotangents, pull
+from pullback.check.inferred import search
 from pullback.check.target import has_setup, target
 
 SECONDS = 60.0  # for one class, on top of what loading takes
@@ -184,7 +185,7 @@ def _inputs(name: str, module: types.ModuleType, cls: Any) -> Iterator[tuple[str
     if callable(maker):
         values = maker()
         yield "module", tuple(values) if isinstance(values, (tuple, list)) else (values,)
-    guesses, _ = infer.search(target(cls))
+    guesses, _ = search.search(target(cls))
     for guess in guesses:
         yield "inferred", tuple(guess)
 
