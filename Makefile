@@ -6,7 +6,7 @@ STAMP := .venv/.complete
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench docs clean
+.PHONY: help setup demo test lint bench evidence docs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -40,8 +40,11 @@ lint: setup ## style, formatting, types
 bench: setup ## the budgets, as ratios measured side by side
 	@$(BIN)/python -m pytest -p pytest_benchmark.plugin --benchmark-only benchmarks
 
+evidence: setup ## check published packages and write what came of it into docs/field.md; needs the network
+	@$(BIN)/python benchmarks/evidence.py
+
 docs: setup ## regenerate the generated pages
-	@if test -e docs/build.py; then $(BIN)/python docs/build.py; else echo "no generated pages yet"; fi
+	@$(BIN)/python docs/build.py
 
 clean: ## remove what was built, .venv included
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks demo.png

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from pullback_lint.catalogue import HEADINGS, SEVERITIES, UnknownFaultError, by_name, codes, fault
+from pullback_lint.engine import lint
 
 
 def test_every_page_has_all_headings_in_order_and_text_under_each():
@@ -53,3 +54,12 @@ def test_one_fault_is_read_without_reading_the_others():
     program = "import sys; from pullback_lint.catalogue import fault; fault('PB201'); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert [name for name in loaded if re.search(r"\.PB\d+$", name)] == ["pullback_lint.faults.PB201"]
+
+
+def test_what_a_page_offers_instead_is_quiet():
+    for found in by_name().values():
+        sample = found.sections["Instead"].removeprefix("```python\n").removesuffix("```")
+        findings = lint(
+            f"import torch\nfrom torch.autograd import Function\nimport pullback as pb\n\n\n{sample}"
+        ).findings
+        assert found.name not in {finding.name for finding in findings}, found.code

@@ -1,7 +1,11 @@
+import io
 import json
+import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 
@@ -217,3 +221,48 @@ def test_fix_repairs_the_file(folder, capsys):
     write(folder, a=FAULTY.replace("return 2 * x", "return g.view(9)"))
     run(capsys, "--fix", "a.py")
     assert "return g.reshape(9)" in (folder / "a.py").read_text()
+
+
+def test_standard_input_has_a_name_and_is_repaired_to_standard_output(folder, capsys, monkeypatch):
+    source = FAULTY.replace("return 2 * x", "return (g * x).view(-1), g.view(-1)")
+    monkeypatch.setattr("sys.stdin", io.StringIO(source))
+    main(["--fix", "--stdin-filename", "pkg/a.py", "-"])
+    out, err = capsys.readouterr()
+    assert out == source.replace("g.view(-1)", "g.reshape(-1)")
+    assert "--> pkg/a.py:13:" in err
+
+
+@pytest.mark.parametrize("option", ["--output", "--write-baseline"])
+def test_a_file_that_cannot_be_written_is_wrong_usage(folder, capsys, option):
+    write(folder, a=FAULTY)
+    assert main([option, "missing/file", "a.py"]) == 2
+    assert "cannot write missing/file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--jobs", "-1"], ["--jobs", "x"], ["--format", "yaml"], ["--level", "bad"]])
+def test_wrong_options_are_told_with_status_two(folder, capsys, arguments):
+    with pytest.raises(SystemExit) as leaving:
+        main([*arguments, "."])
+    assert leaving.value.code == 2
+    assert arguments[0] in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_python_alone_is_a_fault(folder):
+    write(folder, a="import torch\nclass F(torch.autograd.Function):\n    def (\n")
+    assert main(["a.py"]) == 1
+
+
+def test_the_hook_of_this_repository_runs_the_linter_and_installs_nothing(folder, capsys):
+    root = Path(__file__).parents[2]
+    hooks = (root / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    settings = dict(re.findall(r"^[- ] (\w+): (.+)$", hooks, re.MULTILINE))
+    assert (settings["id"], settings["language"], settings["types_or"]) == (
+        "pullback-lint",
+        "script",
+        "[python, jupyter]",
+    )
+    write(folder, a=FAULTY)
+    script = root / settings["entry"]
+    found = subprocess.run([sys.executable, str(script), "a.py"], capture_output=True, text=True, check=False)
+    assert (found.returncode, "error[PB201]" in found.stdout) == (1, True)
+    assert os.access(script, os.X_OK)

@@ -1,10 +1,13 @@
 import ast
+import copy
+import random
 from pathlib import Path
 
 import pytest
 
 from pullback_lint.engine import lint
 from pullback_lint.fixes import apply, fix
+from pullback_lint.modernize import modernize
 from pullback_lint.problem import Edit
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -92,3 +95,53 @@ def test_overlapping_edits_are_applied_one_at_a_time():
 def test_characters_beyond_ascii_do_not_shift_an_edit():
     source = CLASS.format(static="@staticmethod", last='"ä→"; return g.view(9), None')
     assert '"ä→"; return g.reshape(9), None' in repaired(source)
+
+
+def test_a_last_line_without_an_end_stays_so():
+    source = CLASS.format(static="# x", last="return g.view(9), None").rstrip("\n")
+    assert repaired(source).endswith("return g.reshape(9), None")
+    assert modernize(MODERNIZED_AT_THE_END)[0].endswith("        ctx.shape = x.shape")
+
+
+MODERNIZED_AT_THE_END = """import torch
+
+
+class Heads(torch.autograd.Function):
+    @staticmethod
+    def backward(ctx, g):
+        return g.reshape(ctx.shape)
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.shape = x.shape
+        return 2 * x"""
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_repairing_and_rewriting_nonsense_twice_is_doing_it_once(seed):
+    rng = random.Random(seed)
+    sources = [path.read_text() for path in sorted(FIXTURES.glob("*/fires.py"))]
+    tree = ast.parse(rng.choice(sources))
+    for _ in range(3):
+        mutate(rng, tree)
+    source = ast.unparse(ast.fix_missing_locations(tree))
+    once = repaired(source, unsafe=True)
+    assert repaired(once, unsafe=True) == once
+    rewritten = modernize(source)[0]
+    ast.parse(rewritten)
+    assert modernize(rewritten)[0] == rewritten
+
+
+def mutate(rng, tree):
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.expr)]
+    bodies = [node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list) and node.body]
+    if rng.random() < 0.5:
+        body = rng.choice(bodies)
+        body.insert(rng.randrange(len(body)), copy.deepcopy(rng.choice(rng.choice(bodies))))
+        return
+    victim, donor = rng.choice(nodes), rng.choice(nodes)
+    for parent in ast.walk(tree):
+        for name, value in ast.iter_fields(parent):
+            if value is victim:
+                setattr(parent, name, copy.deepcopy(donor))
+                return

@@ -14,7 +14,7 @@ def found(path, code):
     """The lines on which a rule fires, in order."""
     result = lint(path.read_text(), path.name, place=path)
     assert not result.error
-    return [finding.line for finding in result.findings if finding.code == code]
+    return list(dict.fromkeys(finding.line for finding in result.findings if finding.code == code))
 
 
 def expected(path, code):

@@ -50,8 +50,14 @@ CHECK = {
     "single": Tolerance(2e-3, 2e-4),  # float32 somewhere in the forward
     "half": Tolerance(5e-2, 2e-2),  # half precision somewhere in the forward
 }
+# one wrong entry among right ones: relative to itself, to the largest, and how many times the usual error
+ISOLATED = (2e-7, 1e-12, 1e4)
+DOUBTED = (2e-7, 1e-9, 3.0)  # the same beside finite differences; the last is how many times their own doubt
+ROUNDING = Tolerance(1e-10, 1e-13)  # what two ways to compute one gradient in float64 may differ by
 NOTHING = 1e-13  # a gradient below this is zero
 
+# the catalogue: how many units in the last place a certified value or gradient may be off
+CERTIFIED = {torch.bfloat16: 0.55, torch.float16: 0.55, torch.float32: 1.0}
 # keep="small": how far a slope, read off the output, may be from the one as written. From an output that is right to
 # the last bit the best decoder is off by 5.6e-5, 4.8e-3 and 1.2e-2 next to the turning points of common activations,
 # where rounding hides the argument; the outputs of PyTorch's own functions are off by a few more bits

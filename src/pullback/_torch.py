@@ -34,6 +34,7 @@ __all__ = [
     "autocast_enabled",
     "bare_apply",
     "below_autograd",
+    "compiled_autograd",
     "compiler_front_loaded",
     "compiling",
     "current_level",
@@ -42,10 +43,12 @@ __all__ = [
     "dual_level",
     "forward_ad",
     "function_modes",
+    "functionalizing",
     "functorch_enabled",
     "grad_enabled",
     "has_tangent",
     "hint",
+    "in_saved_tensor_hook",
     "in_transform",
     "is_plain_cpu",
     "is_transformed",
@@ -76,6 +79,7 @@ is_transformed = torch._C._functorch.is_functorch_wrapped_tensor
 below_autograd = torch._C._AutoDispatchBelowAutograd
 unwrap_dead = torch._C._functorch.unwrap_if_dead
 jit_tracing = torch._C._get_tracing_state
+set_deterministic = torch._C._set_deterministic_algorithms  # torch's own function imports the compiler for it
 pre_dispatch_modes = torch._ops._len_torch_dispatch_stack_pre_dispatch
 
 
@@ -100,16 +104,26 @@ def proxy_tracing() -> bool:
     return get_proxy_mode() is not None
 
 
+def functionalizing() -> bool:
+    """Whether AOTAutograd is tracing right now, on tensors without side effects."""
+    return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FUNCTIONAL) is not None
+
+
 def has_tangent(tensors: Sequence[torch.Tensor]) -> bool:
     """Whether any tensor carries a tangent of ``torch.autograd.forward_ad``.
 
     Dynamo's graph enters the level in C++ only, so while a graph is being traced the Python counter says nothing.
     """
-    if forward_ad._current_level < 0 and not tracing_graph():
+    if (forward_ad._current_level < 0 and not tracing_graph()) or _is_below_autograd():
         return False
     return any(
         torch._VF._unpack_dual(t, level=0)[1] is not None for t in tensors if t.is_floating_point() or t.is_complex()
     )
+
+
+def _is_below_autograd() -> bool:
+    """Whether an operator's kernel is running, to which autograd and tangents do not reach."""
+    return bool(torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.AutogradFunctionality))
 
 
 @contextmanager
@@ -184,6 +198,13 @@ def nonstrict_trace(fn: Callable[..., Any]) -> Callable[..., Any]:
     import torch._dynamo
 
     return torch._dynamo.nonstrict_trace(fn)
+
+
+def compiled_autograd(compiler: Callable[..., Any]) -> Any:
+    """A context in which backward passes are compiled as a whole."""
+    import torch._dynamo.compiled_autograd
+
+    return torch._dynamo.compiled_autograd._enable(compiler)
 
 
 def when_dynamo_loads(action: Callable[[], None]) -> None:
@@ -306,6 +327,16 @@ def is_plain_cpu(tensor: torch.Tensor) -> bool:
 def saved_tensor_hooks() -> bool:
     """Whether saved tensors are handed to somebody, such as a checkpoint, who may count them again later."""
     return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
+
+
+def in_saved_tensor_hook() -> bool:
+    """Whether a frame of the caller's stack is the function that somebody is handed saved tensors by."""
+    hooks = torch._C._autograd._top_saved_tensors_default_hooks(True)
+    codes = {getattr(hook, "__code__", None) for hook in hooks or ()} - {None}
+    frame = sys._getframe(1) if codes else None
+    while frame is not None and frame.f_code not in codes:
+        frame = frame.f_back
+    return frame is not None
 
 
 def compiler_front_loaded() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import torch
@@ -282,14 +283,14 @@ class WrongVmap(WrongJvp):
 
 
 class CountsCalls(Function):
-    """Keeps one tensor at one call and two at the next."""
+    """Keeps fewer tensors at every call."""
 
     calls = 0
 
     @staticmethod
     def forward(ctx, x):
         CountsCalls.calls += 1
-        ctx.save_for_backward(*[x] * (1 + CountsCalls.calls % 2))
+        ctx.save_for_backward(*[x] * max(1, 2000 - CountsCalls.calls))
         return x * x
 
     @staticmethod
@@ -314,6 +315,97 @@ class Spike(Function):
 
 def potential() -> tuple:
     return randn(3, 4), torch.tensor(0.2, dtype=torch.float64).requires_grad_()
+
+
+class ReadsBeyond(Function):
+    """Takes what lies in memory behind a saved tensor."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(torch.stack([x, 2 * x])[0])
+        return x * x
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x.as_strided(x.shape, x.stride(), x.numel())
+
+
+class OtherWhenCompiled(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x * (3 if torch.compiler.is_compiling() else 2)
+
+
+class Reversal(Function):
+    """What export makes of it has no reversal."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return -grad_output
+
+
+class NeedsAnElement(Function):
+    """Fails for an empty batch."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        largest = grad_output.abs().max()
+        return 2 * x * (grad_output / largest) * largest
+
+
+class Unpicklable(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.Lock()
+
+    def forward(self, x):
+        return Product.apply(x, x)
+
+
+class RoughInHalf(Function):
+    """Exact enough in float32: a detour by 8 costs half precision all digits of small numbers."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x / 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * ((x + 8) - 8)
+
+
+class Needless(Function):
+    """Keeps more than autograd would."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x, x * 2)
+        return torch.exp(x).sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, _ = ctx.saved_tensors
+        return grad_output * torch.exp(x).cos() * torch.exp(x)
 
 
 @torch.library.custom_op("pullbackmutants::double", mutates_args=())
@@ -351,9 +443,15 @@ MUTANTS: dict[str, list[tuple[str, type, Inputs]]] = {
     "extremes": [("exp-overflow-nan", Halves, one)],
     "precision": [("float32-cancellation", FromOutput, one)],
     "second": [("double-backward-intermediate", StoredSlope, one)],
-    "checkpointing": [("checkpoint-breaks", CountsCalls, one)],
+    "checkpointing": [("checkpoint-breaks", CountsCalls, one), ("checkpoint-breaks", ReadsBeyond, one)],
     "operator": [("custom-op-no-fake", wrong_fake, one)],
     "surrogates": [("surrogate-scale-wrong", Spike, potential)],
     "forward_mode": [("jvp-wrong", WrongJvp, one)],
+    "compile": [("compile-wrong", OtherWhenCompiled, one)],
+    "export": [("stack-drops-rule", Reversal, one)],
+    "sizes": [("backward-raises", NeedsAnElement, one)],
+    "copying": [("not-picklable", Unpicklable, one)],
+    "halves": [("float32-not-enough", RoughInHalf, one)],
+    "needless": [("needless-function", Needless, one)],
     "vmap": [("vmap-rule-wrong", WrongVmap, one)],
 }

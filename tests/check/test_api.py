@@ -59,8 +59,15 @@ def test_the_wrong_entry_is_named_with_got_and_expected() -> None:
 
 def test_assert_correct_raises_with_the_report() -> None:
     pb.assert_correct(mutants.Product, *mutants.pair())
-    with pytest.raises(GradientMismatchError, match="wrong-derivative"):
+    with pytest.raises(GradientMismatchError, match="PB204 wrong-derivative") as caught:
         pb.assert_correct(mutants.WrongFormula, *mutants.pair())
+    error = caught.value
+    assert error.who.startswith("WrongFormula (")
+    assert error.do == "divide it by 1"
+    assert len(str(error).splitlines()) == 3
+    assert "1 target: 1 fault" in error.__notes__[0]
+    with pytest.raises(GradientMismatchError, match="unchecked"):
+        pb.assert_correct(lambda x: x.nothing, mutants.randn(3))
 
 
 def test_gradcheck_is_a_drop_in() -> None:

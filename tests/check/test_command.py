@@ -115,3 +115,18 @@ def test_a_module_and_one_of_its_names(run) -> None:
     status, report = run({"both.py": GOOD + BAD}, paths=("both:Good",))
     assert status == 0
     assert [t["name"] for t in report["targets"]] == ["Good"]
+
+
+def test_what_could_not_be_loaded_here_is_not_the_authors_fault(run) -> None:
+    text = BAD.replace("import torch", "import torch\nfrom not_installed_anywhere import scaled")
+    status, report = run({"needs.py": text.replace("return 3 *", "return scaled(3) *")})
+    (target,) = report["targets"]
+    assert (status, target["status"]) == (1, "unchecked")
+    assert "could not be loaded" in target["unchecked"]
+
+
+def test_backward_that_raises_for_every_tensor_is_a_fault(run) -> None:
+    text = BAD.replace("        return 3 *", "        if grad_output < 0:\n            return None\n        return 2 *")
+    status, report = run({"asks.py": text})
+    assert status == 1
+    assert "backward-raises" in [f["name"] for f in report["targets"][0]["findings"]]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import takers
 import torch
 from test_corpus import FILES, load, subject
 
-from pullback.check import check
+from pullback.check import check, worker
+from pullback.check.inferred import search
+from pullback.check.target import target
 
 # a sample: the whole corpus takes minutes
 INFERRED = [path for path in FILES if "ok-" in path.stem][::6] + [
@@ -42,3 +45,57 @@ def test_what_cannot_be_run_is_unchecked_and_says_why() -> None:
     assert target.status == "unchecked"
     assert "nothing is good enough" in target.unchecked
     assert not check(Refuses).ok
+
+
+@pytest.mark.parametrize("cls", takers.TAKERS, ids=lambda cls: cls.__name__)
+def test_arguments_are_found_for_what_real_functions_take(cls) -> None:
+    found, reason = search.search(target(cls))
+    assert found, reason
+    assert search.Search(target(cls)).trial(found[0]).works == "all"
+
+
+def test_the_modules_own_calls_say_what_is_passed(tmp_path) -> None:
+    file = tmp_path / "own_calls.py"
+    file.write_text(OWN_CALLS)
+    source, module, _ = worker._loaded({"path": str(file)})
+    found = {name: subject for name, subject, _ in worker.subjects(source, module)}
+    (values, *_), _ = search.search(target(found["Fixed"]))
+    assert values[1:] == (37, "left")
+    (values, *_), reason = search.search(target(found["Inner"]))
+    assert values, reason
+
+
+OWN_CALLS = """
+import torch
+
+class Fixed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, modulus, side):
+        assert modulus == 37 and side == "left"
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output, None, None
+
+def fixed(x, modulus=37):
+    return Fixed.apply(x, modulus, "left")
+
+def quantiser(bits):
+    levels = 2 ** bits - 1
+    class Inner(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return torch.round(x * levels) / levels
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output
+    return Inner.apply
+"""
+
+
+def test_a_wrong_gradient_in_pytorch_itself_is_found() -> None:
+    from torch.nn.modules._functions import CrossMapLRN2d
+
+    assert "wrong-derivative" in check(CrossMapLRN2d).names()

@@ -16,13 +16,10 @@ class BaselineError(Exception):
     """A baseline cannot be read."""
 
 
-def write(path: Path, findings: Iterable[Finding]) -> int:
-    """Write down what is known; returns how many findings that are."""
+def text(findings: Iterable[Finding]) -> str:
+    """What is known, as a baseline's text."""
     counts = Counter(finding.key for finding in findings)
-    path.write_text(
-        json.dumps({"version": VERSION, "findings": dict(sorted(counts.items()))}, indent=1) + "\n", "utf-8"
-    )
-    return counts.total()
+    return json.dumps({"version": VERSION, "findings": dict(sorted(counts.items()))}, indent=1) + "\n"
 
 
 def new(path: Path, findings: Iterable[Finding]) -> list[Finding]:

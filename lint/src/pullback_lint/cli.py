@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 from pullback_lint import __version__, baseline, sources
 from pullback_lint.catalogue import SEVERITIES, UnknownFaultError, fault
@@ -13,7 +14,7 @@ from pullback_lint.config import Config, ConfigError, load
 from pullback_lint.finding import Finding
 from pullback_lint.report import FileResult, Report, at_level
 from pullback_lint.reports import FORMATS, renderer
-from pullback_lint.run import Options, lint_files, lint_text
+from pullback_lint.run import Options, lint_files, lint_notebook, lint_text, repaired
 
 DESCRIPTION = "Find mistakes in differentiable PyTorch functions by reading them. Nothing is imported or run."
 
@@ -59,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="pullback-lint", description=DESCRIPTION)
     add = parser.add_argument
     add("paths", nargs="*", metavar="PATH", help="files, directories, notebooks; - for standard input (default: .)")
+    add("--stdin-filename", default="-", metavar="FILE", help="what standard input is called, and where it lies")
     add("--select", action="append", default=[], metavar="CODES", help="report these codes, prefixes or names only")
     add("--ignore", action="append", default=[], metavar="CODES", help="do not report these")
     add("--level", choices=SEVERITIES, help="report nothing less severe (default: warning for text, else note)")
@@ -70,11 +72,20 @@ def _parser() -> argparse.ArgumentParser:
     add("--baseline", metavar="FILE", help="report only what the file does not know")
     add("--write-baseline", metavar="FILE", help="write all findings to the file as known, and report nothing")
     add("--exclude", action="append", default=[], metavar="GLOB", help="leave out paths that match")
-    add("--jobs", "-j", type=int, default=0, metavar="N", help="processes; 0 for one per CPU if there are many files")
+    add(
+        "--jobs", "-j", type=_count, default=0, metavar="N", help="processes; 0 for one per CPU if there are many files"
+    )
     add("--isolated", action="store_true", help="do not read pyproject.toml")
     add("--explain", metavar="CODE", help="print the page of a fault, by code or name")
     add("--version", action="version", version=f"pullback-lint {__version__}")
     return parser
+
+
+def _count(text: str) -> int:
+    """A number of processes."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes")
+    return int(text)
 
 
 def _lint(options: argparse.Namespace) -> int:
@@ -83,7 +94,8 @@ def _lint(options: argparse.Namespace) -> int:
     files, fixed = _results(options, chosen, config)
     if options.write_baseline:
         known = [finding for file in files for finding in file.findings]
-        count = baseline.write(Path(options.write_baseline), known)
+        count = len(known)
+        _save(Path(options.write_baseline), baseline.text(known))
         print(f"{count} findings written to {options.write_baseline}", file=sys.stderr)
         return 0
     path = _baseline(options, config)
@@ -92,7 +104,8 @@ def _lint(options: argparse.Namespace) -> int:
     report = _at_level(
         files, options.level or config.level or ("warning" if options.format == "text" else "note"), fixed
     )
-    _write(renderer(options.format)(report), options.output)
+    repairs_input = chosen.fix and options.paths == ["-"]
+    _write(renderer(options.format)(report), options.output, sys.stderr if repairs_input else sys.stdout)
     return report.status(strict=options.strict or config.strict)
 
 
@@ -125,13 +138,26 @@ def _check_key(key: str) -> None:
 def _results(options: argparse.Namespace, chosen: Options, config: Config) -> tuple[list[FileResult], int]:
     paths = options.paths or ["."]
     if paths == ["-"]:
-        return [lint_text(sources.standard_input(), "-", chosen._replace(fix=False))], 0
+        return _standard_input(options.stdin_filename, chosen)
     if "-" in paths:
         raise UsageError("- stands alone")
     found = list(sources.find(paths, (*options.exclude, *config.exclude)))
     if not found:
         raise UsageError(f"no Python file or notebook in {', '.join(paths)}")
     return lint_files(found, chosen, options.jobs)
+
+
+def _standard_input(name: str, chosen: Options) -> tuple[list[FileResult], int]:
+    """What standard input gave; repaired, its text goes to standard output."""
+    text, fixed = sources.standard_input(), 0
+    place = None if name == "-" else Path(name)
+    shown = "-" if place is None else sources.shown(place)
+    if place is not None and place.suffix == ".ipynb":
+        return [lint_notebook(text, shown, place, chosen)], 0
+    if chosen.fix:
+        text, fixed = repaired(text, shown, chosen, place)
+        sys.stdout.write(text)
+    return [lint_text(text, shown, chosen, place)], fixed
 
 
 def _baseline(options: argparse.Namespace, config: Config) -> Path | None:
@@ -154,9 +180,16 @@ def _at_level(files: list[FileResult], level: str, fixed: int) -> Report:
     return Report(tuple(shown), hidden, fixed)
 
 
-def _write(text: str, output: str | None) -> None:
+def _write(text: str, output: str | None, stream: TextIO) -> None:
     if output:
-        Path(output).write_text(text, encoding="utf-8")
+        _save(Path(output), text)
     else:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        stream.write(text)
+        stream.flush()
+
+
+def _save(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None

@@ -38,8 +38,10 @@ def apply(source: str, groups: Iterable[tuple[Edit, ...]]) -> tuple[str, int]:
     Returns:
         The new text, and the number of groups applied.
     """
-    starts = _line_starts(source)
     line_end = "\r\n" if "\r\n" in source else "\n"
+    is_open = not source.endswith(("\n", "\r"))
+    source += line_end * is_open
+    starts = _line_starts(source)
     taken: list[tuple[int, int, str]] = []
     applied = 0
     for group in groups:
@@ -49,7 +51,7 @@ def apply(source: str, groups: Iterable[tuple[Edit, ...]]) -> tuple[str, int]:
             applied += 1
     for start, stop, text in sorted(taken, reverse=True):
         source = source[:start] + text.replace("\n", line_end) + source[stop:]
-    return source, applied
+    return (source.removesuffix(line_end) if is_open else source), applied
 
 
 def _overlap(one: tuple[int, int, str], other: tuple[int, int, str]) -> bool:

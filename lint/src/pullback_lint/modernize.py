@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,12 +34,20 @@ class Refusal(Exception):  # noqa: N818 # a refusal is an outcome, not an error
     """A class cannot be rewritten without a change of meaning."""
 
 
-def modernize(source: str, place: Path | None = None) -> tuple[str, list[Outcome]]:
+def modernize(
+    source: str,
+    place: Path | None = None,
+    *,
+    leave: Mapping[str, str] | None = None,
+    unbatched: Collection[str] = (),
+) -> tuple[str, list[Outcome]]:
     """Rewrite every class in the classic form that can be.
 
     Args:
         source: Python source.
         place: Where it lies.
+        leave: Classes to leave alone, with the reason.
+        unbatched: Classes that get no `generate_vmap_rule`.
 
     Returns:
         The new source, and an outcome for every class in the classic form.
@@ -53,7 +62,9 @@ def modernize(source: str, place: Path | None = None) -> tuple[str, list[Outcome
         if function.is_operator or function.has_setup_context or not function.own(function.forward):
             continue
         try:
-            groups.append(_rewrite(module, function))
+            if leave and function.name in leave:
+                raise Refusal(leave[function.name])
+            groups.append(_rewrite(module, function, batched=function.name not in unbatched))
             reason = ""
         except Refusal as refusal:
             reason = str(refusal)
@@ -61,7 +72,7 @@ def modernize(source: str, place: Path | None = None) -> tuple[str, list[Outcome
     return apply(source, groups)[0], outcomes
 
 
-def _rewrite(module: Module, function: Function) -> tuple[Edit, ...]:
+def _rewrite(module: Module, function: Function, *, batched: bool) -> tuple[Edit, ...]:
     forward = function.forward
     if forward is None or not isinstance(function.node, ast.ClassDef):
         raise Refusal("it has no forward of its own")
@@ -72,7 +83,7 @@ def _rewrite(module: Module, function: Function) -> tuple[Edit, ...]:
     result = [_without_ctx(module, forward)]
     result += [edits.delete_line(statement) for statement in moved]
     result.append(_setup_context(module, forward, moved, needed))
-    if _can_be_batched(function):
+    if batched and _can_be_batched(function):
         result.append(_vmap_rule(module, function.node))
     return tuple(result)
 

@@ -58,9 +58,10 @@ class Report(NamedTuple):
         return Counter(finding.severity for finding in self.findings)
 
     def status(self, *, strict: bool) -> int:
-        """The exit status: 1 if something counts as a fault, else 0."""
+        """The exit status: 1 if something counts as a fault, or if files cannot be read and no others have targets."""
         counting = SEVERITIES[: 2 if strict else 1]
-        return int(any(self.counts[severity] for severity in counting) or (strict and bool(self.errors)))
+        unread = bool(self.errors) and (strict or not any(file.targets for file in self.files))
+        return int(any(self.counts[severity] for severity in counting) or unread)
 
 
 def at_level(findings: Iterable[Finding], level: str) -> list[Finding]:

@@ -52,31 +52,26 @@ def lint_file(path: Path, options: Options) -> tuple[FileResult, int]:
     except (OSError, SyntaxError, ValueError, LookupError) as error:
         return FileResult(name, error=f"{name}: cannot be read: {error}"), 0
     if path.suffix == ".ipynb":
-        return _lint_notebook(text, name, path, options), 0
+        return lint_notebook(text, name, path, options), 0
     fixed = 0
     if options.fix and is_relevant(text):
-        text, fixed = _fix(text, name, path, options)
+        text, fixed = repaired(text, name, options, path)
+        if fixed:
+            path.write_bytes(text.encode(sources.encoding(path)))
     return lint_text(text, name, options, path), fixed
 
 
-def _fix(text: str, name: str, path: Path, options: Options) -> tuple[str, int]:
+def repaired(text: str, name: str, options: Options, place: Path | None = None) -> tuple[str, int]:
+    """A source text with all repaired that the options allow, and how many findings that are."""
+
     def findings(source: str) -> Iterable[Finding]:
-        return lint_text(source, name, options, path).findings
+        return lint_text(source, name, options, place).findings
 
-    repaired, fixed = fixes.fix(text, findings, unsafe=options.unsafe_fixes)
-    if fixed:
-        path.write_bytes(repaired.encode(_encoding(path)))
-    return repaired, fixed
+    return fixes.fix(text, findings, unsafe=options.unsafe_fixes)
 
 
-def _encoding(path: Path) -> str:
-    import tokenize
-
-    with path.open("rb") as file:
-        return tokenize.detect_encoding(file.readline)[0]
-
-
-def _lint_notebook(text: str, name: str, path: Path, options: Options) -> FileResult:
+def lint_notebook(text: str, name: str, path: Path, options: Options) -> FileResult:
+    """Lint a notebook's JSON."""
     try:
         notebook = notebooks.read(text)
     except notebooks.NotebookError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import io
 import os
 import sys
 import tokenize
@@ -89,9 +88,13 @@ def read(path: Path) -> str:
         SyntaxError: Its declared encoding does not exist.
         UnicodeDecodeError: It is not in its encoding.
     """
-    data = path.read_bytes()
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    return data.decode(encoding)
+    return path.read_bytes().decode(encoding(path))
+
+
+def encoding(path: Path) -> str:
+    """The encoding of a Python file."""
+    with path.open("rb") as file:
+        return tokenize.detect_encoding(file.readline)[0]
 
 
 def standard_input() -> str:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
 import importlib
 import inspect
 import pkgutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
-from pullback.check import probes, state
+from pullback.check import probes, proof, state
 from pullback.check.arguments import Arguments, arguments, double
 from pullback.check.case import Case
 from pullback.check.report import Finding, TargetReport
 from pullback.check.target import Target, own_backward
+from pullback.errors import UsageError
 
 STAGES = ("nothing", "forward", "gradient")
 FIRST = ("contract", "fill", "rng", "mutation", "values", "dtypes", "layout")  # their findings explain others'
@@ -59,6 +62,39 @@ def found() -> tuple[ModuleType, ...]:
     return tuple(modules[name] for name in ordered)
 
 
+_asked: contextvars.ContextVar[frozenset[str] | None] = contextvars.ContextVar("probes", default=None)
+
+
+@contextlib.contextmanager
+def chosen(names: Collection[str] | None) -> Iterator[None]:
+    """Run only some of the probes inside, or with None all that do not compile.
+
+    Raises:
+        UsageError: If there is no probe of a name.
+    """
+    known = {_name(module) for module in found()}
+    if names is not None and not set(names) <= known:
+        unknown = ", ".join(sorted(set(names) - known))
+        raise UsageError(
+            "pullback.check", "probes= takes names of probes", unknown, f"choose from {', '.join(sorted(known))}"
+        )
+    token = _asked.set(None if names is None else frozenset(names))
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def _name(module: ModuleType) -> str:
+    return module.__name__.rpartition(".")[2]
+
+
+def _runs(module: ModuleType) -> bool:
+    """Whether a probe was asked for; those that compile have to be."""
+    names = _asked.get()
+    return not getattr(module, "BY_CHOICE", False) if names is None else _name(module) in names
+
+
 def examine(
     target: Target,
     values: tuple[Any, ...],
@@ -76,18 +112,22 @@ def examine(
     with state.restored():
         case = make_case(target, arguments(target, values), intended, reference, evaluations)
         case.facts["asked"] = inputs != "inferred"
-        for module in found():
+        for module in filter(_runs, found()):
             _run(module, case, report)
         _conclude(case, report)
+        proof.conclude(case, report)
     if inputs == "inferred":
         _doubt_guesses(report)
     report.seconds = time.perf_counter() - started
     return report
 
 
+AMBIGUOUS = "value of Tensor with more than one value"  # raised for every input of any size
+
+
 def _doubt_guesses(report: TargetReport) -> None:
     """Backward raising an error of its own, for arguments that were only inferred, says nothing."""
-    doubted = [f for f in report.findings if f.name == "backward-raises"]
+    doubted = [f for f in report.findings if f.name == "backward-raises" and AMBIGUOUS not in f.message]
     if doubted:
         report.findings = [f for f in report.findings if f not in doubted]
         report.unchecked = f"{doubted[0].message} (with inferred inputs)"
@@ -118,7 +158,7 @@ def make_case(
 
 
 def _run(module: ModuleType, case: Case, report: TargetReport) -> None:
-    name = module.__name__.rpartition(".")[2]
+    name = _name(module)
     reason = _unmet(module.NEEDS, case)
     if reason:
         report.skipped.append({"probe": name, "reason": reason})
@@ -163,5 +203,6 @@ def _conclude(case: Case, report: TargetReport) -> None:
     elif base.ok and not case.facts.get("tested") and not any(f.severity == "error" for f in report.findings):
         report.unchecked = case.facts.get("untested", "values could not be compared")
     report.notes += case.facts.get("notes", [])
+    report.coverage = case.facts.get("coverage", {})
     if case.facts.get("tested"):
         report.verdict = case.facts.get("verdict", "tested")

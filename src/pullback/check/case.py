@@ -39,21 +39,29 @@ Cotangents = Sequence[torch.Tensor | None]
 
 def cotangents(outputs: Sequence[torch.Tensor], seed: int = 0, scale: float = 1.0) -> list[torch.Tensor | None]:
     """Random incoming gradients of both signs, one per output that can take one; never ones, never near zero."""
-    generator = torch.Generator().manual_seed(1234 + seed)
-    return [_cotangent(out, generator, scale) for out in outputs]
+    return [
+        scale * drawn(out.shape, out.dtype, 1234 + seed + 1009 * index) if tree.is_differentiable(out) else None
+        for index, out in enumerate(outputs)
+    ]
 
 
-def _cotangent(out: torch.Tensor, generator: torch.Generator, scale: float) -> torch.Tensor | None:
-    if not tree.is_differentiable(out):
-        return None
-    real = torch.float64 if out.dtype.is_complex else out.dtype
-    size = torch.rand(out.shape, generator=generator, dtype=torch.float64) + 0.5
-    sign = torch.randint(0, 2, out.shape, generator=generator).to(torch.float64) * 2 - 1
-    drawn = (size * sign).to(real)
-    if out.dtype.is_complex:
-        angle = torch.rand(out.shape, generator=generator, dtype=torch.float64) * 6.28
-        return scale * torch.polar(drawn.abs(), angle).to(out.dtype)
-    return scale * drawn
+def drawn(shape: torch.Size, dtype: torch.dtype, seed: int) -> torch.Tensor:
+    """Random numbers between 0.5 and 1.5 of both signs, or of any phase; the caller's own."""
+    return (_drawn if shape.numel() <= REMEMBERED else _drawn.__wrapped__)(shape, dtype, seed).clone()
+
+
+REMEMBERED = 2**16  # elements up to which random numbers are kept for the next time
+
+
+@functools.lru_cache(maxsize=128)
+def _drawn(shape: torch.Size, dtype: torch.dtype, seed: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    size = torch.rand(shape, generator=generator, dtype=torch.float64) + 0.5
+    if dtype.is_complex:
+        angle = torch.rand(shape, generator=generator, dtype=torch.float64) * 6.28
+        return torch.polar(size, angle).to(dtype)
+    sign = torch.randint(0, 2, shape, generator=generator).to(torch.float64) * 2 - 1
+    return (size * sign).to(dtype)
 
 
 class Case:
@@ -87,6 +95,7 @@ class Case:
         incoming: Cotangents | Callable[[list[torch.Tensor]], Cotangents] | None = None,
         apply: Callable[..., Any] | None = None,
         backward: bool = True,
+        spy: bool = True,
     ) -> Outcome:
         """Call the target on fresh copies, then its backward pass with ``incoming`` (random by default)."""
         outcome = Outcome()
@@ -94,7 +103,7 @@ class Case:
         state.seed()
         leaves, passed = arguments.fresh()
         outcome.passed = passed
-        with self.spying(outcome.raw):
+        with self.spying(outcome.raw) if spy else contextlib.nullcontext():
             try:
                 outcome.stage = "forward"
                 outcome.result = (apply or self.target.apply)(*passed)
@@ -105,6 +114,13 @@ class Case:
             except Exception as error:  # whatever the author's code raises is a result of the experiment
                 outcome.error = error
         return outcome
+
+    def rows(self, arguments: Arguments, many: Sequence[Cotangents]) -> list[list[torch.Tensor | None]]:
+        """The gradients for many incoming gradients from one forward."""
+        state.seed()
+        leaves, passed = arguments.fresh()
+        outputs = tree.tensors(self.target.apply(*passed))
+        return [pull(outputs, leaves, incoming, retain_graph=True) for incoming in many]
 
     @contextlib.contextmanager
     def spying(self, raw: list[tuple[Any, ...]]) -> Iterator[None]:
@@ -188,6 +204,14 @@ def pull(
         [o for o, _ in pairs], list(leaves), [c for _, c in pairs], allow_unused=True, **options
     )
     return [dense(grad) for grad in grads]
+
+
+def filled(outputs: Sequence[torch.Tensor], incoming: Cotangents) -> list[torch.Tensor | None]:
+    """Incoming gradients with zeros for outputs that have none."""
+    return [
+        torch.zeros_like(out) if g is None and tree.is_differentiable(out) else g
+        for out, g in zip(outputs, incoming, strict=True)
+    ]
 
 
 def dense(grad: torch.Tensor | None) -> torch.Tensor | None:

@@ -44,6 +44,26 @@ def wrong(got: torch.Tensor, expected: torch.Tensor, level: str = "exact") -> to
     return usable & ~((got - expected).abs() <= bound)
 
 
+def isolated(got: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
+    """A mask of elements that are off by far more than their neighbours: one wrong entry that is no rounding."""
+    got, expected = _wide(got), _wide(expected)
+    error = torch.nan_to_num((got - expected).abs(), nan=0.0)
+    if error.numel() < 2:
+        return torch.zeros_like(error, dtype=torch.bool)
+    rtol, share, factor = _tolerances.ISOLATED
+    size = torch.nan_to_num(expected.abs(), nan=0.0, posinf=0.0)
+    floor = torch.maximum(share * size.max(), factor * error.reshape(-1).median())
+    return (error > rtol * size) & (error > floor + _tolerances.NOTHING * share) & torch.isfinite(expected)
+
+
+def beyond(got: torch.Tensor, expected: torch.Tensor, doubt: torch.Tensor) -> torch.Tensor:
+    """A mask of elements that are off by more than the doubt about what is expected."""
+    error, size = (_wide(got) - _wide(expected)).abs(), _wide(expected).abs()
+    largest = size.max() if size.numel() else 0.0
+    rtol, share, factor = _tolerances.DOUBTED
+    return error > rtol * size + share * largest + factor * doubt + _tolerances.NOTHING
+
+
 def _wide(tensor: torch.Tensor) -> torch.Tensor:
     tensor = tensor if tensor.layout is torch.strided else tensor.to_dense()
     return tensor.detach().to(torch.complex128 if tensor.is_complex() else torch.float64)

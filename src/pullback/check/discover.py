@@ -161,7 +161,7 @@ def _is_guard(node: ast.If) -> bool:
 def sliced(text: str, wanted: set[str]) -> str:
     """The code with only imports, definitions, and the assignments that the wanted names need."""
     module = ast.parse(text)
-    needed = _needed(module, wanted)
+    needed = leads_to(module, wanted)
     body = [part for node in module.body for part in _kept(node, needed)]
     lines = text.split("\n")
     return _blanked(lines, body)
@@ -179,19 +179,27 @@ def _kept(node: ast.stmt, needed: set[str]) -> list[ast.stmt]:
     if isinstance(node, ast.Expr) and _registers(node.value):
         return [node]
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-        return [node] if _bound(node) & needed else []
+        return [node] if bound(node) & needed else []
     return []
 
 
-def _bound(node: ast.stmt) -> set[str]:
+def bound(node: ast.stmt) -> set[str]:
+    """The names that a statement assigns to."""
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
-def _needed(module: ast.Module, wanted: set[str]) -> set[str]:
+def names(node: ast.stmt) -> set[str]:
+    """The names that a statement of a module defines: by import, definition or assignment."""
+    found = {n.name for n in [node] if isinstance(n, (ast.FunctionDef, ast.ClassDef))} | bound(node)
+    aliases = [a for n in ast.walk(node) if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names]
+    return found | {(alias.asname or alias.name).partition(".")[0] for alias in aliases}
+
+
+def leads_to(module: ast.Module, wanted: set[str]) -> set[str]:
     """All names that the wanted ones lead to."""
     defines: dict[str, list[ast.stmt]] = {}
     for node in module.body:
-        names = {node.name} if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else _bound(node)
+        names = {node.name} if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else bound(node)
         for name in names:
             defines.setdefault(name, []).append(node)
     needed, todo = set(), list(wanted)

@@ -32,18 +32,31 @@ def _target(target: TargetReport) -> str:
     place = f"{target.file}:{target.line}: " if target.file else ""
     against = f", {target.verdict} against {target.reference}" if target.reference and target.verdict else ""
     head = f"{place}{target.name}: {target.status} (inputs {target.inputs}{against})"
-    lines = [head, *[f"  {note}" for note in target.notes]]
+    lines = [head, *[f"  {note}" for note in target.notes], *_partly(target)]
     if target.unchecked:
         lines.append(f"  unchecked: {target.unchecked}")
     lines += [_finding(finding) for finding in target.findings]
     return "\n".join(lines)
 
 
+def _partly(target: TargetReport) -> list[str]:
+    """What was compared less than entry by entry."""
+    return [f"  {name}: compared by {how}" for name, how in target.coverage.items() if not how.startswith("every")]
+
+
 def _finding(finding: Finding) -> str:
     line = f" (line {finding.line})" if finding.line else ""
     parts = [f"  {finding.severity} {finding.code} {finding.name}: {finding.message}{line}"]
-    parts += [f"    {label}: {value}" for label, value in (("why", finding.cause), ("fix", finding.fix)) if value]
-    return "\n".join(textwrap.fill(part, 118, subsequent_indent="         ") for part in parts)
+    labelled = (("why", finding.cause), ("fix", finding.fix), ("right", finding.formula))
+    parts += [f"    {label}: {value}" for label, value in labelled if value]
+    filled = [textwrap.fill(part, 118, subsequent_indent="         ") for part in parts]
+    return "\n".join([*filled, *_verbatim(finding)])
+
+
+def _verbatim(finding: Finding) -> list[str]:
+    """A patch and a script, as they are to be pasted."""
+    named = [("patch", finding.evidence.get("patch")), ("to reproduce", finding.evidence.get("script"))]
+    return [f"    {label}:\n{textwrap.indent(text, '      ')}" for label, text in named if text]
 
 
 def as_json(report: Report) -> str:

@@ -73,7 +73,11 @@ def hinted(case: Case) -> bool:
     return bool(HINT.search(words) or HINT.search(case.target.name) or _source_says(subject))
 
 
-SAYS = re.compile(r"surrogate|super.?spike|straight.?through|heaviside", re.IGNORECASE)
+SAYS = re.compile(
+    r"surrogate|super.?spike|straight.?through|heaviside|(sign|gradient) estimator|pseudo.?(gradient|derivative)|"
+    r"substitut\w+ (the )?(gradient|derivative)|lineari[sz]e|(?<!mark_)non.?differentiable",
+    re.IGNORECASE,
+)
 
 
 def _source_says(subject: object) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pullback.check import discover
+from pullback.check.inferred import names
 
 
 def load(source: discover.Source) -> tuple[types.ModuleType, list[str]]:
@@ -82,17 +83,56 @@ def nested(module: types.ModuleType, source: discover.Source, found: discover.Fo
         value = getattr(value, name, None)
     if value is not None and value is not module and hasattr(value, found.name):
         return getattr(value, found.name)
-    node = next(n for n in ast.walk(ast.parse(source.text))
+    tree = ast.parse(source.text)
+    node = next(n for n in ast.walk(tree)
                 if isinstance(n, ast.ClassDef) and n.lineno == found.line and n.name == found.name)  # fmt: skip
-    if not _free(node) <= set(vars(module)) | set(vars(builtins)):
-        return None
-    code = compile(ast.Module([node], []), str(source.path), "exec", dont_inherit=True)
     space: dict[str, Any] = {}
+    missing = _free(node) - set(vars(module)) - set(vars(builtins)) - {found.name}
     try:
-        exec(code, vars(module), space)
+        if missing:
+            space = _surroundings(module, source, tree, node, missing)
+        exec(_code([node], source), space if missing else vars(module), space)
     except BaseException:  # it needed more than its names say
         return None
     return space.get(found.name)
+
+
+def _code(body: list[ast.stmt], source: discover.Source) -> types.CodeType:
+    return compile(ast.Module(body, []), str(source.path), "exec", dont_inherit=True)
+
+
+def _surroundings(
+    module: types.ModuleType, source: discover.Source, tree: ast.Module, node: ast.ClassDef, missing: set[str]
+) -> dict[str, Any]:
+    """The names that a class takes from the function around it: its parameters by their names, what is made of them."""
+    around = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.lineno < node.lineno
+              and (n.end_lineno or 0) >= (node.end_lineno or 0)]  # fmt: skip
+    space = dict(vars(module))
+    for function in sorted(around, key=lambda n: n.lineno):
+        space |= _parameters(function, space)
+        needed = discover.leads_to(ast.Module(function.body, []), missing)
+        for statement in (n for n in function.body if n.lineno < node.lineno):
+            kinds = (ast.FunctionDef, ast.Import, ast.ImportFrom)
+            if discover.bound(statement) & needed or isinstance(statement, kinds):
+                exec(_code([statement], source), space)
+    if not missing <= set(space):
+        raise LookupError(missing - set(space))
+    return space
+
+
+def _parameters(function: ast.FunctionDef, space: dict[str, Any]) -> dict[str, Any]:
+    """Values for the parameters of a function that makes a class: defaults, else what the names say."""
+    arguments = function.args.args
+    given = dict(zip([a.arg for a in reversed(arguments)], reversed(function.args.defaults), strict=False))
+    found = {}
+    for argument in arguments:
+        likely = [k for k in names.by_name(argument.arg) if not names.is_tensor(k)]
+        default = given.get(argument.arg)
+        value = (
+            eval(compile(ast.Expression(default), "<default>", "eval"), dict(space)) if default is not None else None
+        )
+        found[argument.arg] = value if value is not None else [*likely, 0.7][0]
+    return found
 
 
 def _free(node: ast.ClassDef) -> set[str]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from pullback._torch import TorchDispatchMode
-from pullback.check import context, state, tree
+from pullback.check import context, differences, sparsity, state, tree
 from pullback.check.arguments import Arguments
-from pullback.check.case import Case, Cotangents, pull
+from pullback.check.case import Case, Cotangents, drawn, pull
 
-ELEMENTS = 400  # finite differences by element up to here, by random direction beyond
 STEPS = ((1e-4, 1e-5), (1e-6, 1e-3), (1e-2, 2e-2))  # step, relative disagreement allowed
+
+
+Gradients = Callable[[Arguments, Cotangents], list[torch.Tensor | None]]
 
 
 @dataclass
@@ -22,24 +25,50 @@ class Reference:
     """A source of right gradients.
 
     ``gradients(arguments, incoming)`` gives one per differentiable leaf. ``level`` is the tolerance it deserves.
+    ``doubts`` says of every element how far it can be trusted, where that is known. ``rows`` gives the gradients for
+    many incoming gradients from one forward. For an argument that is too large for finite differences ``directions``
+    are what it was moved along, and its gradient is known along these alone.
     """
 
     kind: str
-    gradients: Callable[[Arguments, Cotangents], list[torch.Tensor | None]]
+    gradients: Gradients
     level: str = "exact"
-    followed: Callable[[Arguments, Cotangents], list[torch.Tensor | None]] | None = None
+    followed: Gradients | None = None
+    doubts: Gradients | None = None
+    rows: Callable[[Arguments, Sequence[Cotangents]], list[list[torch.Tensor | None]]] | None = None
+    directions: Callable[[Arguments, int], list[torch.Tensor] | None] | None = None
+
+    def seen(self, arguments: Arguments, grads: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
+        """Gradients as this reference sees them: whole, or along its random directions."""
+        if self.directions is None:
+            return list(grads)
+        return [_along_each(grad, self.directions(arguments, leaf)) for leaf, grad in enumerate(grads)]
+
+
+def _along_each(grad: torch.Tensor | None, directions: list[torch.Tensor] | None) -> torch.Tensor | None:
+    if grad is None or directions is None or any(d.shape != grad.shape for d in directions):
+        return grad
+    return torch.tensor([inner(grad, d) for d in directions], dtype=torch.float64)
 
 
 def reference(case: Case) -> Reference:
     """The best reference that this target has; the report says which."""
     if case.given_reference is not None:
-        return Reference("given", _by_autograd(case, case.given_reference), precision(case))
-    plain, by_autograd = case.target.plain, None
+        rows = _by_autograd(case, case.given_reference)
+        return Reference("given", _first_of(rows), precision(case), rows=rows)
+    plain, followed = case.target.plain, None
     if plain is not None:
-        by_autograd = _by_autograd(case, lambda *args: plain(context.Context((True,) * len(args)), *args))
-        if _agrees_with_differences(case, by_autograd):
-            return Reference("autograd", by_autograd, precision(case))
-    return Reference("finite-differences", _by_differences(case), "differences", by_autograd)
+        truth = by_forward(case, plain)
+        followed = truth.gradients
+        if _agrees_with_differences(case, followed):
+            return replace(truth, level=precision(case))
+    return _by_differences(case, followed)
+
+
+def by_forward(case: Case, plain: Callable[..., Any]) -> Reference:
+    """Forward under autograd, as far as autograd sees it."""
+    rows = _by_autograd(case, lambda *args: plain(context.Context((True,) * len(args)), *args))
+    return Reference("autograd", _first_of(rows), rows=rows)
 
 
 def precision(case: Case) -> str:
@@ -69,16 +98,27 @@ def _dtypes(case: Case) -> set[torch.dtype]:
     return found | {value.dtype for value in values}
 
 
-def _by_autograd(case: Case, fn: Callable[..., Any]) -> Callable[[Arguments, Cotangents], list[torch.Tensor | None]]:
-    def gradients(arguments: Arguments, incoming: Cotangents) -> list[torch.Tensor | None]:
+Rows = Callable[[Arguments, Sequence[Cotangents]], list[list[torch.Tensor | None]]]
+
+
+def _by_autograd(case: Case, fn: Callable[..., Any]) -> Rows:
+    def rows(arguments: Arguments, many: Sequence[Cotangents]) -> list[list[torch.Tensor | None]]:
         state.seed()
         leaves, passed = arguments.fresh()
         with torch.enable_grad():
             outputs = tree.tensors(fn(*passed))
-            grads = pull(outputs, leaves, list(incoming))
-        return [torch.zeros_like(x) if g is None else g.detach() for g, x in zip(grads, leaves, strict=True)]
+            found = [pull(outputs, leaves, list(incoming), retain_graph=len(many) > 1) for incoming in many]
+        return [[_or_zero(g, x) for g, x in zip(grads, leaves, strict=True)] for grads in found]
 
-    return gradients
+    return rows
+
+
+def _or_zero(grad: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor:
+    return torch.zeros_like(x) if grad is None else grad.detach()
+
+
+def _first_of(rows: Rows) -> Gradients:
+    return lambda arguments, incoming: rows(arguments, [incoming])[0]
 
 
 def weighted(case: Case, incoming: Cotangents) -> Callable[[Arguments], float]:
@@ -129,6 +169,24 @@ def cotangent_like(case: Case, seed: int = 0) -> list[torch.Tensor | None]:
     return cotangents(outputs, seed)
 
 
+TAYLOR = (2e-4, 1e-4)  # steps from which the order is read off
+
+
+def taylor_order(case: Case, arguments: Arguments, incoming: Cotangents) -> float | None:
+    """How the remainder of a linear model made of the target's gradient shrinks: 2 for a right one, 1 for a wrong one.
+
+    None where there is no remainder to speak of, as for a linear function.
+    """
+    outcome, number = case.run(arguments, list(incoming)), weighted(case, incoming)
+    directions = [random_like(x, 61 + k) for k, x in enumerate(arguments.differentiable)]
+    claimed = sum(inner(g, d) for g, d in zip(outcome.grads, directions, strict=True))
+    still, along = number(arguments), _along(number, arguments, directions)
+    rest = [abs(along(h) - still - h * claimed) for h in TAYLOR]
+    if min(rest) <= 1e-13 * max(abs(still), 1e-300):
+        return None
+    return math.log(rest[0] / rest[1]) / math.log(TAYLOR[0] / TAYLOR[1])
+
+
 def stencil(fn: Callable[[float], float], step: float) -> float:
     """The slope at zero by four points; the error is of fourth order in ``step``."""
     return (8 * (fn(step) - fn(-step)) - (fn(2 * step) - fn(-2 * step))) / (12 * step)
@@ -143,11 +201,7 @@ def inner(a: torch.Tensor | None, b: torch.Tensor) -> float:
 
 def random_like(x: torch.Tensor, seed: int) -> torch.Tensor:
     """A random direction whose entries are of the size of one."""
-    generator = torch.Generator().manual_seed(seed)
-    real = torch.rand(x.shape, generator=generator, dtype=torch.float64) * 2 - 1
-    if x.is_complex():
-        return torch.complex(real, torch.rand(x.shape, generator=generator, dtype=torch.float64) * 2 - 1).to(x.dtype)
-    return real.to(x.dtype)
+    return drawn(x.shape, x.dtype, seed)
 
 
 def moved(arguments: Arguments, directions: Sequence[torch.Tensor], step: float) -> Arguments:
@@ -179,44 +233,53 @@ def _symmetric_like(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return y
 
 
-def _by_differences(case: Case) -> Callable[[Arguments, Cotangents], list[torch.Tensor | None]]:
-    limit = case.evaluations or ELEMENTS
+def _by_differences(case: Case, followed: Gradients | None) -> Reference:
+    steps = precision(case)
 
     def gradients(arguments: Arguments, incoming: Cotangents) -> list[torch.Tensor | None]:
-        number = weighted(case, incoming)
-        found: list[torch.Tensor | None] = []
-        for index, x in enumerate(arguments.differentiable):
-            quick = pointwise(case, arguments, incoming, index)
-            if quick is not None:
-                found.append(quick)
-            elif x.numel() <= limit:
-                found.append(_by_element(arguments, number, index))
-            else:
-                found.append(None)
-        return found
+        whole = differences.gradients(case, arguments, incoming, steps)[0]
+        return [_slopes(case, arguments, incoming, leaf) if grad is None else grad for leaf, grad in enumerate(whole)]
 
-    return gradients
+    def doubts(arguments: Arguments, incoming: Cotangents) -> list[torch.Tensor | None]:
+        return differences.gradients(case, arguments, incoming, steps)[1]
 
+    def rows(arguments: Arguments, many: Sequence[Cotangents]) -> list[list[torch.Tensor | None]]:
+        return [differences.gradients(case, arguments, incoming, steps)[0] for incoming in many]
 
-def _by_element(arguments: Arguments, number: Callable[[Arguments], float], index: int) -> torch.Tensor:
-    x = arguments.differentiable[index]
-    grad = torch.zeros_like(x)
-    for flat in range(x.numel()):
-        for unit in (1.0, 1j) if x.is_complex() else (1.0,):
-            slope = _careful(lambda t, f=flat, u=unit: number(_shifted(arguments, index, f, t * u)))  # type: ignore[misc]
-            grad.reshape(-1)[flat] += slope * unit
-    return grad
+    def along(arguments: Arguments, leaf: int) -> list[torch.Tensor] | None:
+        if differences.remembered(case, arguments, leaf, steps) is not None:
+            return None
+        return directions(case, arguments.differentiable[leaf])
+
+    level = "differences" if steps == "exact" else steps
+    return Reference("finite-differences", gradients, level, followed, doubts, rows, along)
 
 
-def _careful(fn: Callable[[float], float]) -> float:
-    """A slope that a kink or a jump nearby does not spoil: two steps must agree."""
-    wide, narrow = stencil(fn, 1e-3), stencil(fn, 1e-4)
-    if abs(wide - narrow) <= 1e-6 * (abs(wide) + abs(narrow)) + 1e-10:
-        return wide
-    return (fn(1e-6) - fn(-1e-6)) / 2e-6 if abs(wide - narrow) > 1e-3 * (abs(wide) + abs(narrow)) else narrow
+def directions(case: Case, x: torch.Tensor) -> list[torch.Tensor]:
+    """The random directions along which an argument is moved that has too many elements to move each."""
+    allowed = differences.DIRECTIONS
+    if case.evaluations is not None:
+        allowed = min(allowed, max(1, case.evaluations // differences.PER_COLUMN))
+    return [random_like(x, 101 + k) for k in range(allowed)]
 
 
-def _shifted(arguments: Arguments, index: int, flat: int, by: Any) -> Arguments:
+def _slopes(case: Case, arguments: Arguments, incoming: Cotangents, leaf: int) -> torch.Tensor:
+    """The slopes of the weighted output along random directions of one argument."""
+    number = weighted(case, incoming)
+    x = arguments.differentiable[leaf]
+    still = [torch.zeros_like(t) for t in arguments.differentiable]
+    size = differences.scale_of(x)
+
+    def slope(direction: torch.Tensor) -> torch.Tensor:
+        along = _along(number, arguments, [*still[:leaf], size * direction, *still[leaf + 1 :]])
+        found, _ = differences.slopes_of(lambda h: [torch.tensor([along(h)], dtype=torch.float64)], precision(case))
+        return found[0] / size
+
+    return torch.cat([slope(direction) for direction in directions(case, x)])
+
+
+def shifted(arguments: Arguments, index: int, flat: int, by: Any) -> Arguments:
+    """The arguments with one element of one of them moved."""
     tensors = list(arguments.differentiable)
     changed = tensors[index].clone()
     changed.view(-1)[flat] += by
@@ -224,39 +287,10 @@ def _shifted(arguments: Arguments, index: int, flat: int, by: Any) -> Arguments:
     return arguments.with_differentiable(tensors)
 
 
-def pointwise(case: Case, arguments: Arguments, incoming: Cotangents, index: int) -> torch.Tensor | None:
-    """All elements at once, where every output element depends on the same element of the argument alone."""
-    x = arguments.differentiable[index]
-    weights = [c for c in incoming if c is not None]
-    if x.is_complex() or x.numel() < 2 or any(w.shape != x.shape for w in weights):
-        return None
-
-    def at(step: Any) -> list[torch.Tensor]:
-        tensors = list(arguments.differentiable)
-        tensors[index] = x + step
-        return case.values(arguments.with_differentiable(tensors))
-
-    if not _separate(at, x):
-        return None
-    wide, narrow = (_slopes(at, weights, step) for step in (1e-3, 1e-4))
-    close = (wide - narrow).abs() <= 1e-6 * (wide.abs() + narrow.abs()) + 1e-10
-    if bool(close.all()):
-        return wide
-    tiny = sum(w * (p - m) / 2e-6 for w, p, m in zip(weights, at(1e-6), at(-1e-6), strict=True))
-    return torch.where(close, wide, torch.as_tensor(tiny))
-
-
-def _separate(at: Callable[[Any], list[torch.Tensor]], x: torch.Tensor) -> bool:
-    """Whether outputs stay put where their own element does, with every other element moved, and the reverse."""
-    even = (torch.arange(x.numel()) % 2 == 0).reshape(x.shape)
-    still = at(0.0)
-    for moving in (even, ~even):
-        after = at(1e-3 * moving.to(x.dtype))
-        if not all(torch.equal(a[~moving], b[~moving]) for a, b in zip(still, after, strict=True)):
-            return False
-    return True
-
-
-def _slopes(at: Callable[[Any], list[torch.Tensor]], weights: Sequence[torch.Tensor], h: float) -> torch.Tensor:
-    points = zip(weights, at(h), at(-h), at(2 * h), at(-2 * h), strict=True)
-    return torch.stack([w * (8 * (a - b) - (c - d)) / (12 * h) for w, a, b, c, d in points]).sum(0)
+def is_pointwise(case: Case, leaf: int) -> bool:
+    """Whether every element of the outputs depends on the same element of an argument alone."""
+    x = case.arguments.differentiable[leaf]
+    if x.is_complex() or x.numel() < 2:
+        return False
+    found = sparsity.pattern(case, case.arguments, leaf)
+    return found.is_pointwise and all(shape == x.shape for shape in found.outputs)

@@ -65,6 +65,7 @@ class TargetReport:
     seconds: float = 0.0
     unchecked: str | None = None
     notes: list[str] = field(default_factory=list)
+    coverage: dict[str, str] = field(default_factory=dict)  # how each argument's part of the Jacobian was compared
 
     @property
     def status(self) -> str:
@@ -89,6 +90,7 @@ class TargetReport:
             "skipped": self.skipped,
             "unchecked": self.unchecked,
             "notes": self.notes,
+            "coverage": self.coverage,
             "seconds": round(self.seconds, 4),
         }
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from pullback.check import compare, tree
 from pullback.check.arguments import Arguments
-from pullback.check.case import Case, Outcome, cotangents
+from pullback.check.case import Case, Outcome, cotangents, filled
 from pullback.check.points import Point, points
 from pullback.check.reference import Reference
 
@@ -22,6 +22,7 @@ class Sample:
     outputs: list[torch.Tensor]
     got: list[torch.Tensor | None]
     expected: list[torch.Tensor | None]
+    doubts: list[torch.Tensor | None] | None = None
 
     @property
     def arguments(self) -> Arguments:
@@ -52,25 +53,32 @@ def _sample(case: Case, reference: Reference, point: Point, seed: int) -> Sample
         return None
     incoming = cotangents(outcome.outputs, seed)
     differentiable = [c if o.requires_grad else None for o, c in zip(outcome.outputs, incoming, strict=True)]
+    return judged(case, reference, Sample(point, differentiable, outcome.outputs, outcome.grads, []))
+
+
+def judged(case: Case, reference: Reference, sample: Sample) -> Sample | None:
+    """A sample with the right gradients; None outside of the reference's domain, or of its shapes."""
+    incoming = filled(sample.outputs, sample.incoming)
     try:
-        expected = reference.gradients(point.arguments, _aligned(case, outcome, differentiable))
-    except Exception:  # outside of the reference's domain, or of its shapes
+        expected = reference.gradients(sample.arguments, incoming)
+        doubts = reference.doubts(sample.arguments, incoming) if reference.doubts else None
+        return replace(sample, got=reference.seen(sample.arguments, sample.got), expected=expected, doubts=doubts)
+    except Exception:
         return None
-    return Sample(point, differentiable, outcome.outputs, outcome.grads, expected)
 
 
 def _finite(outcome: Outcome) -> bool:
     return all(bool(torch.isfinite(out).all()) for out in outcome.outputs if tree.is_differentiable(out))
 
 
-def _aligned(case: Case, outcome: Outcome, incoming: list[torch.Tensor | None]) -> list[torch.Tensor | None]:
-    """The incoming gradients; an output declared non-differentiable weighs nothing."""
-    return [
-        torch.zeros_like(out) if c is None and tree.is_differentiable(out) else c
-        for out, c in zip(outcome.outputs, incoming, strict=True)
-    ]
-
-
 def bad(sample: Sample, leaf: int, level: str) -> bool:
     """Whether the target's gradient of a leaf is wrong in this sample."""
-    return not compare.same(sample.got[leaf], sample.expected[leaf], level)
+    got, expected = sample.got[leaf], sample.expected[leaf]
+    if not compare.same(got, expected, level):
+        return True
+    if got is None or expected is None:
+        return False
+    if level == "exact":
+        return bool(compare.isolated(got, expected).any())
+    doubt = sample.doubts[leaf] if sample.doubts else None
+    return level == "differences" and doubt is not None and bool(compare.beyond(got, expected, doubt).any())

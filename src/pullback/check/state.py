@@ -17,12 +17,9 @@ SEED = 20_260_101
 def restored() -> Iterator[None]:
     """Whatever happens inside, random states, default dtype, modes and warning filters are as before afterwards."""
     numpy = sys.modules.get("numpy")
-    python_state, numpy_state = random.getstate(), numpy.random.get_state() if numpy else None
+    python_state, numpy_state = random.getstate(), numpy.random.get_state(legacy=False) if numpy else None
     torch_state, dtype, grad = torch.get_rng_state(), torch.get_default_dtype(), torch.is_grad_enabled()
-    deterministic, warn_only = (
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
-    )
+    deterministic, warn_only = _determinism()
     threads = torch.get_num_threads()
     try:
         with warnings.catch_warnings(), torch.enable_grad():
@@ -35,9 +32,14 @@ def restored() -> Iterator[None]:
         torch.set_rng_state(torch_state)
         torch.set_default_dtype(dtype)
         torch.set_grad_enabled(grad)
-        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+        if (deterministic, warn_only) != _determinism():  # setting it imports the compiler
+            torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
+
+
+def _determinism() -> tuple[bool, bool]:
+    return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
 
 
 def seed(value: int = SEED) -> None:

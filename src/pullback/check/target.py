@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 from collections.abc import Callable
@@ -197,9 +198,14 @@ def _plain(
     )
 
 
+@functools.lru_cache(maxsize=256)
+def _parameters_of(fn: Callable[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(fn).parameters.values())
+
+
 def _parameters(fn: Callable[..., Any], skip: int) -> tuple[tuple[str, ...], str | None]:
     try:
-        parameters = list(inspect.signature(fn).parameters.values())
+        parameters = _parameters_of(fn)
     except (TypeError, ValueError):
         return (), None
     variadic = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
@@ -208,6 +214,14 @@ def _parameters(fn: Callable[..., Any], skip: int) -> tuple[tuple[str, ...], str
 
 
 def _place(thing: Any) -> tuple[str | None, int | None]:
+    try:
+        return _found_in(thing)
+    except TypeError:  # what has no hash is looked for every time
+        return _found_in.__wrapped__(thing)
+
+
+@functools.lru_cache(maxsize=256)  # a file is parsed for its line numbers
+def _found_in(thing: Any) -> tuple[str | None, int | None]:
     try:
         file = inspect.getsourcefile(thing)
         line = inspect.getsourcelines(thing)[1]

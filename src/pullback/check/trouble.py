@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from pullback.check import compare, tree
+from pullback.check import case, compare
 from pullback.check.case import Case
 from pullback.check.reference import Reference
 from pullback.check.samples import Sample
@@ -83,7 +83,4 @@ class Trouble:
 
 def filled(sample: Sample, incoming: Any) -> list[torch.Tensor | None]:
     """The incoming gradients with zeros for outputs that have none."""
-    return [
-        torch.zeros_like(out) if g is None and tree.is_differentiable(out) else g
-        for out, g in zip(sample.outputs, incoming, strict=True)
-    ]
+    return case.filled(sample.outputs, incoming)

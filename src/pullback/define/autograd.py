@@ -109,7 +109,7 @@ class General(AutogradFunction):
         with autocast_as(call.autocast), lower_levels() as primal:
             res = Residuals.cut(call, [primal(t) for t in ctx.saved_tensors])
             results = forward_mode.tangents(call, res, [primal(t) for t in tangents], ctx.output_like)
-        return results if call.function.inplace is None else forward_mode.into_place(call, tangents, results)
+            return results if call.function.inplace is None else forward_mode.into_place(call, tangents, results)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, call: Call, *tensors: torch.Tensor) -> tuple[Any, Any]:

@@ -16,7 +16,7 @@ import torch
 from pullback import _describe
 from pullback._tolerances import gradient_tolerance
 from pullback._torch import VmapInfo, in_transform, tracing_graph
-from pullback.define import running
+from pullback.define import leaving, running
 from pullback.define.derivative import vjp
 from pullback.define.fit import Like, fit, like
 from pullback.define.function import Function
@@ -120,6 +120,8 @@ class Call:
         try:
             return run_forward(self.function.fn, args, keywords)
         except Exception as error:
+            where = f"{self.function.name} ({self.function.where})"
+            leaving.explain(error, where, self.function.name, self.function.fn, tensors)
             if not isinstance(error, PullbackError):
                 error.add_note(f"while running the forward of {self.function.name} ({self.function.where})")
             raise
@@ -163,11 +165,15 @@ class Call:
     ) -> list[torch.Tensor | None]:
         found: dict[str, list[torch.Tensor | None]] = {}
         for rule, fn, args in self.function.plan(self.needed(mask), of):
+            operator = self.function.operator_of(rule)
+            if operator is not None:
+                found |= operator(self, g, [self._found(rule, env, w) for w in rule.wants])
+                continue
             replay = self.rng.replay() if self.rng and self.function.is_own(rule) else nullcontext()
             with replay:
                 results = running.run(self.function, rule, fn, args, g, [self._found(rule, env, w) for w in rule.wants])
             for arg, result in zip(args, results, strict=True):
-                found[arg] = self._fitted(rule, arg, result)
+                found[arg] = self.fitted(rule, arg, result)
         supply = {arg: iter(results) for arg, results in found.items()}
         pairs = [(next(supply[a]) if a in supply else None, m) for a, m in zip(self.args.owners, mask, strict=True)]
         return [result if m else None for result, m in pairs]
@@ -182,7 +188,8 @@ class Call:
             )
         return env[want]
 
-    def _fitted(self, rule: Rule, arg: str, result: Any) -> list[torch.Tensor | None]:
+    def fitted(self, rule: Rule, arg: str, result: Any) -> list[torch.Tensor | None]:
+        """A rule's result for one argument as a gradient for each of the argument's tensors."""
         wanted = [w for w, owner in zip(self.like, self.args.owners, strict=True) if owner == arg]
         parts = self.args.parts(arg, result)
         if parts is None:

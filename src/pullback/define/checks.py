@@ -188,6 +188,16 @@ def options(function: Function[..., Any]) -> None:
         raise DefinitionError(who, required, f"fuse={function.fuse!r}", "use one of them")
 
 
+def not_opaque(function: Function[..., Any]) -> DefinitionError:
+    """The error of a ``fake`` for a Function that tracers look into."""
+    return DefinitionError(
+        f"{function.name}.fake",
+        "belongs to an opaque Function; tracers look into any other",
+        f"a Function without opaque= ({function.where})",
+        f'@pb.function(opaque="mylib::{function.name}"), or drop the fake',
+    )
+
+
 def _may_keep(function: Function[..., Any]) -> bool:
     """Whether the forward may still turn out to keep something."""
     if function.kept is not None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.fx.immutable_collections import immutable_dict, immutable_list
 
-from pullback._torch import allow_in_graph, nonstrict_trace, when_dynamo_loads
+from pullback._torch import allow_in_graph, functionalizing, nonstrict_trace, proxy_tracing, when_dynamo_loads
 from pullback.define.captures import Capture, captures, reader
 from pullback.define.function import FUNCTIONS, Function
 from pullback.define.stacks import general
-from pullback.errors import StackError
+from pullback.errors import PullbackError, StackError
 
 NOTHING = "<pullback: None>"
+LISTS, DICTS = (list, immutable_list), (dict, immutable_dict)  # a graph holds the latter in the places of the former
 
 
 def graph(token: str, reads: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
@@ -21,7 +24,36 @@ def graph(token: str, reads: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
 
     Replaced by its registered form as soon as Dynamo is loaded: Dynamo finds it here when it traces a Function.
     """
-    return general(FUNCTIONS[token], _shown(values))
+    armed, _state.armed = getattr(_state, "armed", False), False
+    try:
+        return _nameless(FUNCTIONS[token], general(FUNCTIONS[token], _shown(values)))
+    except PullbackError as error:
+        if not armed or proxy_tracing() or functionalizing():
+            raise
+        _state.pending = error  # Dynamo would hide it behind one of its own: `_raise_pending` runs right after
+        return torch.zeros(())
+
+
+def _raise_pending() -> None:
+    """Raise what went wrong while Dynamo tried a call on fake tensors."""
+    error, _state.pending = getattr(_state, "pending", None), None
+    if error is not None:
+        raise error
+
+
+def _nameless(function: Function[..., Any], result: Any) -> Any:
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        raise StackError(
+            function.name,
+            "torch.compile does not put a named tuple that comes out of its graph together again",
+            f"a {type(result).__name__}",
+            "return a tuple or a dict, and make the named tuple from it outside of the Function",
+        )
+    return result
+
+
+_raise_pending._dynamo_marked_constant = True  # type: ignore[attr-defined] # run when Dynamo traces, not inlined
+_state = threading.local()
 
 
 def exported(token: str, reads: tuple[Any, ...], *values: Any) -> Any:
@@ -33,7 +65,9 @@ def call(token: str, outside: Outside, values: tuple[Any, ...]) -> Any:
     """What a Function does while Dynamo traces it."""
     if torch.compiler.is_exporting():
         return exported(token, read(outside), *_hidden(values))
-    return graph(token, read(outside), _hidden(values))
+    result = graph(token, read(outside), _hidden(values))
+    _raise_pending()
+    return result
 
 
 def _hidden(value: Any) -> Any:
@@ -48,9 +82,9 @@ def _shown(value: Any) -> Any:
 def _replaced(value: Any, old: Any, new: Any) -> Any:
     if type(value) is tuple:
         return tuple([_replaced(v, old, new) for v in value])
-    if type(value) is list:
+    if type(value) in LISTS:
         return [_replaced(v, old, new) for v in value]
-    if type(value) is dict:
+    if type(value) in DICTS:
         return {k: _replaced(v, old, new) for k, v in value.items()}
     if old is None:
         return new if value is None else value
@@ -74,6 +108,7 @@ class Outside:
 
         def prepare() -> None:
             self._prepare(function)
+            _state.armed = True
 
         prepare._dynamo_marked_constant = True  # type: ignore[attr-defined] # run when Dynamo traces, not inlined
         self.prepare = prepare

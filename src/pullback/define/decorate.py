@@ -30,14 +30,19 @@ from pullback.errors import DefinitionError
 
 P = ParamSpec("P")
 R = TypeVar("R")
-METHODS = ("grad", "jvp", "derive", "nondiff", "grad_like", "describe", "source")
+METHODS = ("grad", "jvp", "derive", "nondiff", "grad_like", "fake", "describe", "source")
 
 
 @overload
 def function(fn: Callable[P, R], /) -> Function[P, R]: ...
 @overload
 def function(
-    *, inplace: str | None = None, autocast: str = "leave", keep: str = "lossless", fuse: bool | str = "auto"
+    *,
+    inplace: str | None = None,
+    autocast: str = "leave",
+    keep: str = "lossless",
+    fuse: bool | str = "auto",
+    opaque: str | None = None,
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(
     fn: Any = None,
@@ -47,6 +52,7 @@ def function(
     autocast: str = "leave",
     keep: str = "lossless",
     fuse: bool | str = "auto",
+    opaque: str | None = None,
 ) -> Any:
     """Make a differentiable function with rules of its own.
 
@@ -64,6 +70,9 @@ def function(
         fuse: Serve plain calls on the CPU by one compiled kernel each for forward and backward, where what the
             Function computes allows it: once it is compiled in the background (``"auto"``), always, waiting for the
             compiler (``True``), or never (``False``). The variable ``PULLBACK_FUSE=0`` turns it off everywhere.
+        opaque: A name, ``"namespace::name"``, for code that leaves PyTorch (NumPy, ctypes, any Python): forward and
+            rules become operators of that name, into which no stack looks. Say what the forward returns with
+            ``@f.fake``.
 
     Returns:
         A Python function with the forward's signature, and the methods of `Function` as attributes.
@@ -83,9 +92,10 @@ def function(
         >>> clip(x).sum().backward(); x.grad
         tensor([1., 0.])
     """
+    options = {"inplace": inplace, "autocast": autocast, "keep": keep, "fuse": fuse, "opaque": opaque}
     if fn is None:
-        return lambda f: function_from(f, inplace=inplace, autocast=autocast, keep=keep, fuse=fuse)
-    return function_from(fn, inplace=inplace, autocast=autocast, keep=keep, fuse=fuse)
+        return lambda f: function_from(f, **options)
+    return function_from(fn, **options)
 
 
 def function_from(fn: Callable[..., Any], **options: Any) -> Any:

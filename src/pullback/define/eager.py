@@ -105,6 +105,8 @@ def unsuitable(function: Function[..., Any], types: tuple[type, ...]) -> str:
     tensors = [t for t in types if issubclass(t, torch.Tensor)]
     if function.inplace is not None:
         return "works in place"
+    if function.operator is not None:
+        return "runs as an operator"
     if kinds & {"VAR_POSITIONAL", "VAR_KEYWORD"}:
         return "takes *args or **kwargs"
     if not tensors:

@@ -6,7 +6,7 @@ pulled on the tangent ``t``, is ``J t``. A rule that is not linear (clipping, sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -64,6 +64,14 @@ def _by_jvp_rules(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]
 
 def _transposed(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) -> list[Any]:
     mask = [t is not None for t in given]
+    opaque = [rule for rule, *_ in call.function.plan(call.needed(mask)) if rule.opaque]
+    if opaque:
+        raise ForwardModeError(
+            opaque[0].who(call.function.name),
+            "forward mode comes from transposing the reverse rules, into which one can look",
+            "an opaque rule",
+            f"attach a forward-mode rule: @{call.function.name}.jvp",
+        )
     if not call.function.plan(call.needed(mask)):  # what moves is declared as not differentiable
         return [torch.zeros(w.shape, dtype=w.dtype, device=w.device) for w in likes]
     smooth = [w.dtype.is_floating_point or w.dtype.is_complex for w in likes]
@@ -77,12 +85,18 @@ def _transposed(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) 
         return tuple(r for r in results if r is not None)
 
     start = [torch.zeros(w.shape, dtype=w.dtype, device=w.device) for w, s in zip(likes, smooth, strict=True) if s]
-    results, transpose = torch.func.vjp(pull, *start)[:2]
+    transpose = _transpose(pull, start)
     require_linear(call)
-    if not results:
-        return [None] * len(likes)
-    supply = iter(transpose(tuple(given[i] for i in chosen)))
+    supply = iter(transpose(lambda: [given[i] for i in chosen]))
     return [next(supply) if s else None for s in smooth]
+
+
+def _transpose(pull: Callable[..., tuple[torch.Tensor, ...]], start: Sequence[torch.Tensor]) -> Callable[..., Any]:
+    """The transpose of a linear map that may map to nothing at all; it takes a function that gives its argument."""
+    if not start:
+        return lambda given: ()
+    back = torch.func.vjp(lambda *gs: pull(*gs) or (gs[0],), *start)[1]
+    return lambda given: back(tuple(given()) or (torch.zeros_like(start[0]),))
 
 
 def _kept(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) -> list[Any]:
@@ -90,12 +104,36 @@ def _kept(call: Call, res: Residuals, given: Flat, likes: Sequence[Like]) -> lis
     moving = [i for i, t in enumerate(given) if t is not None]
     if not positions or not moving:
         return [None] * len(likes)
+    moved = {call.args.owners[i] for i in moving}
+    own = [i for i in positions if any(call.function.declared(a, call.kept_owners[i]) for a in moved)]
+    found = {i: _by_own_rule(call, res, given, likes, i) for i in own}
+    rest = [i for i in positions if i not in own]
+    if rest:
+        found |= dict(zip(rest, _by_rerun(call, res, given, moving, rest), strict=True))
+    return [found.get(i) for i in range(len(likes))]
+
+
+def _by_own_rule(call: Call, res: Residuals, given: Flat, likes: Sequence[Like], which: int) -> torch.Tensor:
+    mask = [t is not None for t in given]
+    chosen: list[int] = []
+
+    def pull(cotangent: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        results = call.kept_gradients(mask, res, [cotangent if i == which else None for i in range(len(likes))])
+        chosen[:] = [i for i, r in enumerate(results) if r is not None]
+        return tuple(r for r in results if r is not None)
+
+    like = likes[which]
+    transpose = _transpose(pull, [torch.zeros(like.shape, dtype=like.dtype, device=like.device)])
+    (tangent,) = transpose(lambda: [given[i] for i in chosen])
+    return tangent  # type: ignore[no-any-return]
+
+
+def _by_rerun(call: Call, res: Residuals, given: Flat, moving: list[int], positions: list[int]) -> tuple[Any, ...]:
     again = call.rerun(call.kept_owners[positions[0]], res, moving, positions)
     # torch.func.jvp cannot nest in a dual level: two vjps make a jvp
     values, pull = torch.func.vjp(lambda *ts: tuple(again(*ts)), *[res.arguments[i] for i in moving])[:2]
     transpose = torch.func.vjp(lambda *gs: pull(tuple(gs)), *[torch.zeros_like(v) for v in values])[1]
-    found = dict(zip(positions, transpose(tuple(given[i] for i in moving)), strict=True))
-    return [found.get(i) for i in range(len(likes))]
+    return transpose(tuple(given[i] for i in moving))  # type: ignore[no-any-return]
 
 
 def into_place(call: Call, given: Flat, results: tuple[Any, ...]) -> tuple[Any, ...]:

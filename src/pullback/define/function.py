@@ -56,6 +56,7 @@ class Function(Generic[P, R]):
         autocast: str = "leave",
         keep: str = "lossless",
         fuse: bool | str = "auto",
+        opaque: str | None = None,
     ) -> None:
         self.fn, self.inplace, self.autocast, self.keep, self.fuse = fn, inplace, autocast, keep, fuse
         self.name = fn.__name__
@@ -78,7 +79,10 @@ class Function(Generic[P, R]):
         self.entries: dict[Any, Callable[..., Any]] = {}  # by argument types: the fast way in
         self.kernels: dict[Any, Any] = {}  # what the way of kernels knows about its calls, by needed arguments
         self.plain = False  # whether forward under plain autograd may serve a call: nothing is declared about it
+        self.operator: Any = None  # what stands for the forward where no stack may look into it
         checks.options(self)
+        if opaque is not None:
+            self._make_opaque(opaque)
         FUNCTIONS[self.token] = self
 
     if TYPE_CHECKING:
@@ -209,6 +213,38 @@ class Function(Generic[P, R]):
         self.attach(Derived(smooth, args, wants, _describe.place(smooth), smooth=True, name=self.name), constant=True)
         return self.face  # type: ignore[no-any-return]
 
+    def fake(self, fn: F) -> F:
+        """Say what an opaque forward returns, for tracers that must not run it.
+
+        Args:
+            fn: Takes the forward's arguments and returns tensors of the right shapes and dtypes, with any values;
+                what the forward keeps, too. Never called with real data.
+
+        Returns:
+            ``fn``, unchanged.
+
+        Raises:
+            DefinitionError: If the Function is not opaque, or ``fn`` takes other parameters.
+
+        Example:
+            >>> import numpy as np, torch, pullback as pb
+            >>> @pb.function(opaque="doc::sine")
+            ... def sine(x):
+            ...     return torch.as_tensor(np.sin(x.numpy()))
+            >>> @sine.fake
+            ... def _(x):
+            ...     return torch.empty_like(x)
+            >>> @sine.grad("x")
+            ... def _(g, x):
+            ...     return g * torch.as_tensor(np.cos(x.numpy()))
+            >>> torch.vmap(torch.func.grad(sine))(torch.zeros(2))
+            tensor([1., 1.])
+        """
+        if self.operator is None:
+            raise checks.not_opaque(self)
+        self.operator.take_fake(fn)
+        return fn
+
     def describe(self, *args: P.args, **kwargs: P.kwargs) -> Description:
         """What this Function is and, given inputs, what it keeps for backward: one readable report."""
         from pullback.define.report import describe
@@ -264,13 +300,19 @@ class Function(Generic[P, R]):
         """The rules to run for the needed arguments: each with its callable and the arguments it then serves."""
         key = needed, of
         if key not in self._plans:
-            rules = dict.fromkeys(r for r in (self.rule(a, of) for a in needed) if r is not None)
-            self._plans[key] = [(r, *r.bind([a for a in needed if a in r.args])) for r in rules]
+            served: dict[Rule, list[str]] = {}
+            for arg in needed:
+                found = self.rule(arg, of)
+                if found is not None:
+                    served.setdefault(found, []).append(arg)
+            self._plans[key] = [(rule, *rule.bind(args)) for rule, args in served.items()]
         return self._plans[key]
 
     def wanted(self, needed: tuple[str, ...]) -> set[str]:
         """The names of everything that the rules for the needed arguments want."""
-        return {want for rule, _, _ in self.plan(needed) for want in rule.wants}
+        direct = {want for rule, _, _ in self.plan(needed) for want in rule.wants}
+        again = [self._rules[arg, of] for arg, of in self._rules if of in direct and arg in needed]
+        return direct.union(*(rule.wants for rule in again))
 
     def reruns(self) -> bool:
         """Whether the forward itself may have to be run again for a gradient."""
@@ -282,6 +324,8 @@ class Function(Generic[P, R]):
 
     def sources(self) -> Iterator[Callable[..., Any]]:
         """Every function of the user's that belongs to this Function."""
+        if self.operator is not None:
+            return  # no stack looks into them
         if self.code:
             yield from self.code
             return
@@ -300,6 +344,10 @@ class Function(Generic[P, R]):
     def opted_out(self) -> tuple[set[str], set[str]]:
         """The arguments declared as derived, and those declared as not differentiable."""
         return set(self._derived), set(self._nondiff)
+
+    def operator_of(self, rule: Rule) -> Any:
+        """The operator that stands for a rule of an opaque Function."""
+        return self.operator and self.operator.rules.get(rule)
 
     def learn_kept(self, names: tuple[str, ...]) -> None:
         """Note what the forward keeps, now that it has run, and check the names that rules ask for."""
@@ -321,6 +369,8 @@ class Function(Generic[P, R]):
             checks.cotangent(self, rule, constant)
         checks.wants(self, rule)
         checks.captured(self, rule)
+        if self.operator is not None and type(rule) is Rule:
+            rule = self.operator.take_rule(rule)
         self._rules.update({(arg, rule.of): rule for arg in rule.args})
         self._changed()
 
@@ -335,8 +385,21 @@ class Function(Generic[P, R]):
         self._changed()
         return fn
 
+    def _make_opaque(self, name: str) -> None:
+        from pullback.define.operators import Forward
+
+        self.operator = Forward(self, name)
+        self.fn = self.operator
+
     @property
     def _own(self) -> Rule:
+        if self.operator is not None:
+            raise MissingRuleError(
+                self.name,
+                "an opaque forward cannot be derived",
+                "an argument without a rule",
+                f'attach rules with @{self.name}.grad("{self.params[0]}")',
+            )
         if self.inplace is not None:
             raise MissingRuleError(
                 self.name,

@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 
-from pullback import _describe
 from pullback._torch import (
     VmapInfo,
     below_autograd,
@@ -24,14 +23,12 @@ from pullback._torch import (
     has_tangent,
     hint,
     outside_modes,
-    pytree,
 )
-from pullback.define import recording
+from pullback.define import recording, written
 from pullback.define.autograd import apply, general
 from pullback.define.call import Call
-from pullback.define.fit import Like, like
+from pullback.define.fit import like
 from pullback.define.function import FUNCTIONS, Function
-from pullback.define.split import TENSOR, Split
 from pullback.define.vmapped import BatchedCall
 from pullback.errors import StackError
 
@@ -139,43 +136,16 @@ def _dumps(call: Call) -> tuple[str, list[Any]]:
         batches.append([list(base.in_dims), base.info.batch_size, base.info.randomness])
         base = base.base
     sizes: list[Any] = []
-
-    def plain(leaf: Any) -> Any:
-        if leaf is TENSOR:
-            return {"tensor": 0}
-        if isinstance(leaf, torch.SymInt):
-            sizes.append(leaf)
-            return {"size": len(sizes) - 1}
-        return {"value": leaf}
-
-    data = {
-        "arguments": [[n, s and pytree.treespec_dumps(s), [plain(x) for x in row]] for n, s, row in base.args.rows()],
-        "like": [[[hint(n) for n in w.shape], str(w.dtype).removeprefix("torch."), str(w.device)] for w in base.like],
-        "batches": batches[::-1],
-    }
-    try:
-        return json.dumps(data), sizes
-    except TypeError:
-        values = [x for _, _, row in base.args.rows() for x in row if x is not TENSOR]
-        raise StackError(
-            call.function.name,
-            "in a recorded graph hyperparameters must be plain data (numbers, strings, booleans, None)",
-            _describe.value(values),
-            "pass the numbers themselves",
-        ) from None
+    arguments = written.write(base.args, sizes)
+    data = {"arguments": arguments, "like": written.write_likes(base.like), "batches": batches[::-1]}
+    return written.dumps(call.function.name, data, base.args), sizes
 
 
 def _loads(reference: str, text: str, tensors: Tensors, sizes: Sequence[int]) -> Call:
     """The call that `_dumps` wrote, for these tensors."""
     data = json.loads(text)
-
-    def value(leaf: dict[str, Any]) -> Any:
-        return TENSOR if "tensor" in leaf else sizes[leaf["size"]] if "size" in leaf else leaf["value"]
-
-    rows = [(n, s and pytree.treespec_loads(s), [value(x) for x in row]) for n, s, row in data["arguments"]]
-    batched = bool(data["batches"])
-    likes = [Like(torch.Size(s), getattr(torch, t), torch.device(d)) for s, t, d in data["like"]]
-    call = Call.bare(_find(reference), Split.of_rows(rows), likes if batched else [like(t) for t in tensors])
+    likes = written.read_likes(data["like"]) if data["batches"] else [like(t) for t in tensors]
+    call = Call.bare(_find(reference), written.read(data["arguments"], sizes), likes)
     for dims, size, randomness in data["batches"]:
         call = call.vmapped(dims, VmapInfo(size, randomness))
     return call

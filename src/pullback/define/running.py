@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,14 +14,18 @@ from pullback._torch import (
     TorchFunctionMode,
     bare_apply,
     compiling,
+    custom_function_call,
     grad_enabled,
+    in_saved_tensor_hook,
     in_transform,
     pytree,
 )
+from pullback.define import leaving
+from pullback.define.leaving import LEAVES_TORCH
 from pullback.define.rule import Rule
-from pullback.errors import DoubleBackwardError, MutationError, PullbackError, RuleResultError
+from pullback.errors import DoubleBackwardError, ForwardModeError, MutationError, PullbackError, RuleResultError
 
-LEAVES_TORCH = ("numpy", "__array__", "tolist", "data_ptr", "__dlpack__", "untyped_storage", "storage")
+READS_NUMBERS = ("item", "tolist", "__float__", "__complex__")  # right where the tensor has no derivative
 
 
 def run(
@@ -37,8 +42,9 @@ def run(
     tensors = [t for t in pytree.tree_leaves((g, values)) if isinstance(t, torch.Tensor)]
     before = versions(tensors)
     try:
-        result = _sealed(function, rule, fn, g, values, tensors) if _again() else fn(g, *values)
+        result = _sealed(function, rule, fn, g, values, tensors) if grad_enabled() else fn(g, *values)
     except Exception as error:
+        leaving.explain(error, rule.who(function.name), function.name, rule.fn, tensors)
         noted(error, function, rule)
         raise
     if versions(tensors) != before:
@@ -88,21 +94,21 @@ def versions(tensors: Sequence[torch.Tensor]) -> list[int]:
     return [0 if t.is_inference() else t._version for t in tensors]
 
 
-def _again() -> bool:
-    """Whether the rule's results may be differentiated again, by plain autograd."""
-    return grad_enabled() and not in_transform()
-
-
 class _Watch(TorchFunctionMode):
-    """Notes whether tensors are taken out of PyTorch, where no graph follows."""
+    """Notes whether values are taken out of PyTorch, where no graph follows."""
 
     left = ""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
-        if name in LEAVES_TORCH:
+        if (name in LEAVES_TORCH or (name in READS_NUMBERS and _follows(args))) and not in_saved_tensor_hook():
             self.left = name
         return func(*args, **(kwargs or {}))
+
+
+def _follows(args: Sequence[Any]) -> bool:
+    """Whether a number read from a tensor would have had a derivative."""
+    return bool(args) and isinstance(args[0], torch.Tensor) and args[0].requires_grad
 
 
 def _sealed(function: Any, rule: Rule, fn: Callable[..., Any], g: Any, values: Sequence[Any], tensors: Any) -> Any:
@@ -114,17 +120,31 @@ def _sealed(function: Any, rule: Rule, fn: Callable[..., Any], g: Any, values: S
     if not left or not sources:
         return result
     who = rule.who(function.name)
-    return pytree.tree_map_only(torch.Tensor, lambda t: bare_apply(Sealed)(who, left, t, *sources), result)
+    return pytree.tree_map_only(torch.Tensor, lambda t: closed(who, left, _first, (t, *sources))[0], result)
 
 
-class Sealed(AutogradFunction):
-    """A value that cannot be differentiated, connected to what it was computed from so that trying is an error."""
+def _first(value: torch.Tensor, *_: torch.Tensor) -> tuple[torch.Tensor]:
+    return (value.view_as(value),)
+
+
+def closed(who: str, left: str, run: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> Any:
+    """The results of ``run``, which nothing can differentiate: trying to is an error that says ``who`` and why."""
+    apply = functools.partial(custom_function_call, Closed) if in_transform() else bare_apply(Closed)
+    return apply(run, who, left, *tensors)
+
+
+class Closed(AutogradFunction):
+    """What cannot be differentiated, connected to what it was computed from so that trying is an error."""
 
     @staticmethod
-    def forward(ctx: Any, who: str, left: str, value: torch.Tensor, *sources: torch.Tensor) -> torch.Tensor:
-        """The value as it is."""
-        ctx.who, ctx.left = who, left
-        return value.view_as(value)
+    def forward(run: Callable[..., Any], who: str, left: str, *tensors: torch.Tensor) -> Any:
+        """The results as they are."""
+        return run(*tensors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        """Keep what the message says."""
+        _, ctx.who, ctx.left, *_ = inputs
 
     @staticmethod
     def backward(ctx: Any, *_: Any) -> Any:
@@ -135,3 +155,20 @@ class Sealed(AutogradFunction):
             f"a second derivative through a rule that calls {ctx.left}",
             "write the rule with torch operations, or drop create_graph=True",
         )
+
+    @staticmethod
+    def jvp(ctx: Any, *_: Any) -> Any:
+        """Raise, likewise."""
+        raise ForwardModeError(
+            ctx.who,
+            "cannot be differentiated in forward mode: its computation leaves PyTorch",
+            f"a tangent through a rule that calls {ctx.left}",
+            "write the rule with torch operations",
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, run: Callable[..., Any], who: str, left: str, *tensors: torch.Tensor) -> Any:
+        """The same over the batch."""
+        batched = torch.vmap(run, tuple(in_dims[3:]), 0, randomness=info.randomness)
+        results = custom_function_call(Closed, batched, who, left, *tensors)
+        return results, tuple(0 for _ in results)

@@ -42,6 +42,8 @@ def evaluate(flow: Expressions, node: ast.Call) -> Value:
     arguments = (*positional, *keywords)
     flow.calls[node] = Call(node, dotted, name, receiver, arguments, flow.contexts, flow.guards)
     everything = join([*([receiver] if receiver is not None else []), *arguments])
+    if name == "backward":
+        flow.deposited |= everything
     if dotted.startswith("torch."):
         _out_argument(flow, node, everything)
     if receiver is not None:
@@ -102,7 +104,8 @@ def _method(flow: Expressions, node: ast.Call, name: str, receiver: Value, every
         flow.mutate(node, target, everything)
         tags = receiver.tags | everything.tags | ({"random"} if name in tables.RANDOM else NOTHING)
         return Value(everything.deps, everything.smooth, receiver.alias, tags)
-    if name in tables.TENSOR_OPS or name in tables.META or name in tables.FRESH:
+    known = name in tables.TENSOR_OPS or name in tables.META or name in tables.FRESH
+    if known and not (name in {"adjoint", "t"} and node.args):
         return operation(node, name, receiver, everything)
     if "callable" in receiver.tags or target is None:
         return _opaque(flow, node, everything)
@@ -167,7 +170,7 @@ def _opaque(flow: Expressions, node: ast.Call, everything: Value) -> Value:
     """An unknown function: it may write any argument into any other."""
     added = everything.tagged("opaque")
     for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
-        for element in argument.elts if isinstance(argument, ast.Tuple | ast.List) else [argument]:
+        for element in flow.contained(argument):
             flow.absorb(element, added)
         if isinstance(argument, ast.Call) and isinstance(argument.func, ast.Attribute):
             flow.absorb(argument.func.value, added)
@@ -201,6 +204,8 @@ def operation(node: ast.Call, name: str, first: Value, everything: Value) -> Val
     if name in tables.VIEWS:
         return Value(first.deps, first.smooth, first.alias, _view_tags(name, first))
     result = everything.computed("tensor")
+    if name in tables.CASTS:
+        result = result.tagged(*(first.tags & {"zero", "empty", "constant"}))
     if name in tables.WITH_INDEX:
         return result._replace(items=(result, result.cut("tensor", "index")))
     return result

@@ -41,6 +41,7 @@ class Expressions:
         self.reads: dict[ast.Attribute, AttributeRead] = {}
         self.changes: dict[str, list[ast.AST]] = {}
         self.ctx_escapes = False
+        self.deposited = Value()
 
     def evaluate(self, node: ast.expr) -> Value:
         """The value of an expression, noted under its node."""
@@ -64,7 +65,10 @@ class Expressions:
 
     def mutate(self, node: ast.AST, target: ast.expr, added: Value) -> None:
         """Note that a target is changed in place, by a value that becomes part of it."""
-        self.mutations[node] = Mutation(node, target, self.evaluate(target), self.guards)
+        value = self.evaluate(target)
+        if "dict" in value.tags and isinstance(node, ast.Subscript):
+            value = value._replace(alias=NOTHING)
+        self.mutations[node] = Mutation(node, target, value, self.guards)
         key = self.key(target)
         if key is not None:
             self.changes.setdefault(key, []).append(node)
@@ -76,6 +80,10 @@ class Expressions:
         if key is not None and key in self.env:
             old = self.env[key]
             self.env[key] = (old | Value(added.deps, added.smooth, NOTHING, added.tags))._replace(items=None)
+
+    def contained(self, node: ast.expr) -> list[ast.expr]:
+        """The elements of a list, tuple or dict, also of one that a name stands for; else the expression alone."""
+        return [node]
 
     def key(self, node: ast.AST) -> str | None:
         """The name under which the environment holds an expression (or what it is an element of)."""
@@ -106,6 +114,8 @@ def _attribute(flow: Expressions, node: ast.Attribute) -> Value:
     if flow.is_ctx(node.value):
         return _ctx_attribute(flow, node)
     base = flow.evaluate(node.value)
+    if node.attr == "grad":
+        return (base | flow.deposited).computed("opaque")._replace(tags=frozenset({"opaque"}))
     if node.attr in tables.META_ATTRIBUTES:
         return PLAIN
     if node.attr == "data":
@@ -207,7 +217,7 @@ def _binary(flow: Expressions, node: ast.BinOp) -> Value:
 
 
 def _arithmetic_tags(node: ast.BinOp, left: Value, right: Value) -> frozenset[str]:
-    tags = (left.tags | right.tags) & {"opaque", "random", "numpy", "tensor", "empty"}
+    tags = (left.tags | right.tags) & {"opaque", "random", "numpy", "tensor", "empty", "detached"}
     return tags | ({"tensor", "arithmetic"} if isinstance(node.op, ast.MatMult) else {"arithmetic"})
 
 

@@ -72,6 +72,19 @@ class Flow(Expressions):
         elif isinstance(target, ast.Subscript):
             self.mutate(target, target.value, value | self.evaluate(target.slice).cut())
 
+    def contained(self, node: ast.expr) -> list[ast.expr]:
+        """The elements of containers, also of those that were assigned to a name."""
+        shown = [node]
+        if isinstance(node, ast.Name):
+            shown += [source for source in self.assignments.get(node.id, []) if source is not None]
+        found = [node]
+        for item in shown:
+            if isinstance(item, ast.Tuple | ast.List):
+                found += item.elts
+            elif isinstance(item, ast.Dict):
+                found += item.values
+        return found
+
     def _bind_several(self, targets: list[ast.expr], value: Value, source: ast.expr | None) -> None:
         sources = source.elts if isinstance(source, ast.Tuple | ast.List) and len(source.elts) == len(targets) else None
         starred = [isinstance(target, ast.Starred) for target in targets]
@@ -154,7 +167,7 @@ def _augmented(flow: Flow, node: ast.AugAssign) -> bool:
         flow.bind(node.target, old | added)
         return True
     old = flow.evaluate(node.target)
-    if old.alias and "plain" not in old.tags:
+    if (old.alias or "tensor" in old.tags) and "plain" not in old.tags:
         flow.mutate(node, node.target, added)
     if isinstance(node.target, ast.Name):
         items = old.items + added.items if old.items is not None and added.items is not None else None

@@ -120,10 +120,13 @@ def _attach(module: Module, operator: Operator, definitions: dict[str, ast.Funct
     given = [argument for argument in given if argument.id != operator.name]
     if given:
         members["backward"] = (definitions[given[0].id], module)
+    complete = all(isinstance(item.value, ast.Name) and item.value.id in definitions for item in call.keywords)
     for keyword in call.keywords:
         if isinstance(keyword.value, ast.Name) and keyword.value.id in definitions:
             role = {"setup_context": "setup_context", "backward": "backward"}.get(keyword.arg or "")
             if role:
                 members[role] = (definitions[keyword.value.id], module)
     if "backward" in members:
-        operator.function = Function(operator.name, operator.node, module, members, {}, is_operator=True)
+        operator.function = Function(
+            operator.name, operator.node, module, members, {}, complete=complete, is_operator=True
+        )

@@ -206,3 +206,15 @@ def product_of(method: Method, first: str, second: str, *, matrix: bool) -> bool
             if names == {first, second}:
                 return True
     return False
+
+
+def matrix_operands(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """The two operands of a matrix product; None for anything else."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        return node.left, node.right
+    if isinstance(node, ast.Call) and called(node) in {"matmul", "mm"}:
+        if len(node.args) == 2:
+            return node.args[0], node.args[1]
+        if len(node.args) == 1 and isinstance(node.func, ast.Attribute):
+            return node.func.value, node.args[0]
+    return None

@@ -124,6 +124,9 @@ TENSOR_OPS = words("""
 """) | CUT | VIEWS | frozenset(FRESH) | RANDOM | WITH_INDEX  # fmt: skip
 """Names of torch functions and tensor methods whose result depends on their arguments and on nothing else."""
 
+CASTS = words("to type_as type float double half bfloat16 cuda cpu clone requires_grad_")
+"""Operations that change the kind of a tensor and keep its values."""
+
 CTX_API = words("""
     save_for_backward save_for_forward saved_tensors saved_variables needs_input_grad mark_dirty
     mark_non_differentiable mark_shared_storage set_materialize_grads materialize_grads to_save

@@ -47,7 +47,7 @@ class Value(NamedTuple):
 
     def cut(self, *tags: str) -> Value:
         """The same without a derivative."""
-        return Value(self.deps, NOTHING, NOTHING, frozenset(tags) | (self.tags & _LASTING))
+        return Value(self.deps, NOTHING, NOTHING, frozenset(tags) | (self.tags & _LASTING - {"detached"}))
 
     def tagged(self, *tags: str) -> Value:
         """The same with more tags."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, closure, keyword, literal, source_of, text
+from pullback_lint.model.queries import called, closure, keyword, literal, matrix_operands, source_of, text
 from pullback_lint.problem import Problem
 
 CODE = "PB215"
@@ -28,6 +28,8 @@ def check_function(function: Function) -> Iterator[Problem]:
             continue
         for element in function.gradients_of(0):
             node = source_of(backward.flow, element.node)
+            if isinstance(node, ast.Attribute) and node.attr == "real":
+                node = source_of(backward.flow, node.value)
             if (
                 isinstance(node, ast.Call)
                 and called(node) == _INVERSE[called(shown)]
@@ -46,9 +48,9 @@ def _solves(function: Function, forward: Method, backward: Method) -> Iterator[P
     names = [parameter.name for parameter in function.inputs]
     for item in forward.flow.returns.values():
         shown = source_of(forward.flow, item.node.value) if item.node.value is not None else None
-        if not isinstance(shown, ast.BinOp) or not isinstance(shown.op, ast.MatMult):
+        if shown is None or (operands := matrix_operands(shown)) is None:
             continue
-        left, right = text(shown.left), text(shown.right)
+        left, right = map(text, operands)
         for element in function.gradients_of(names.index(right)) if left in names and right in names else ():
             for node in closure(backward.flow, element.node):
                 if called(node) in {"solve", "inv", "inverse", "pinv"} and isinstance(node, ast.expr):

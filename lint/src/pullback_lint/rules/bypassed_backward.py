@@ -25,13 +25,26 @@ def _direct_calls(module: Module) -> Iterator[Problem]:
         func = call.func
         if not isinstance(func, ast.Attribute) or func.attr != "forward" or not isinstance(func.value, ast.Name):
             continue
-        if func.value.id in functions and not _is_inside_function(module, call):
+        if func.value.id in functions and not _is_inside_function(module, call) and not _is_choice(module, call):
             yield Problem(
                 call,
                 f"`{func.value.id}.forward` is called directly: its `backward` never runs",
                 fix=f"use `{func.value.id}.apply(…)`",
                 severity="warning",
             )
+
+
+def _is_choice(module: Module, call: ast.Call) -> bool:
+    """Whether the function around the call asks whether gradients are wanted, and calls forward if they are not."""
+    owner = module.parents.get(call)
+    while owner is not None and not isinstance(owner, ast.FunctionDef):
+        owner = module.parents.get(owner)
+    shown = text(owner) if owner is not None else ""
+    return (
+        "grad_enabled" in shown
+        or "requires_grad" in shown
+        or (f"{text(call.func).removesuffix('.forward')}.apply" in shown)
+    )
 
 
 def _is_inside_function(module: Module, node: ast.AST) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
-from pullback_lint.model.queries import called, keyword, literal
+from pullback_lint.model.queries import called, keyword, literal, text
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -17,7 +17,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     forward = function.forward
     if forward is None or not function.own(forward) or function.is_operator:
         return
-    trained = _trained(function)
+    trained = _trained(function) | _from_attributes(function)
     bound = {arg.arg for arg in walk(forward.node) if isinstance(arg, ast.arg)} | set(forward.flow.assignments)
     for node in walk(forward.node):
         if (
@@ -41,6 +41,22 @@ def _trained(function: Function) -> set[str]:
     for node in function.module.nodes:
         if isinstance(node, ast.Assign) and _makes_trained(function, node.value) and _is_visible(function, node):
             found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found
+
+
+def _from_attributes(function: Function) -> set[str]:
+    """Names in a method around the class that hold a parameter or module of its object."""
+    parents = function.module.parents
+    found: set[str] = set()
+    for node in function.module.nodes:
+        if isinstance(node, ast.Assign) and _is_visible(function, node) and text(node.value).startswith("self."):
+            owner = parents.get(node)
+            while owner is not None and not isinstance(owner, ast.ClassDef):
+                owner = parents.get(owner)
+            made = [item.value for item in walk(owner) if isinstance(item, ast.Assign)
+                    and text(item.targets[0]) == text(node.value)] if owner is not None else []  # fmt: skip
+            if any(_makes_trained(function, item) for item in made):
+                found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     return found
 
 

@@ -53,7 +53,7 @@ def _multiplies_inputs(forward: Method, node: ast.AST) -> bool:
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
         return False
     left, right = forward.flow.values.get(node.left, Value()), forward.flow.values.get(node.right, Value())
-    return bool(left.smooth - right.smooth) and bool(right.smooth - left.smooth)
+    return bool(left.smooth) and bool(right.smooth)
 
 
 def _is_complex(function: Function) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from pullback_lint.model.events import AttributeSet
@@ -31,10 +32,17 @@ def _kept(function: Function) -> Iterator[tuple[AttributeSet, Parameter]]:
     """The assignments of tensor inputs to attributes that something reads."""
     for name, items in function.sets.items():
         for item in items if _is_read(function, name) else ():
-            inputs = item.value.aliases("in.")
+            if _is_part(function, item.expr):
+                continue
+            kept = [value.aliases("in.") for value in item.value.items or (item.value,)]
             for index, parameter in enumerate(function.inputs):
-                if inputs == {f"in.{parameter.name}"} and _is_tensor(function, index):
+                if {f"in.{parameter.name}"} in kept and _is_tensor(function, index):
                     yield item, parameter
+
+
+def _is_part(function: Function, node: ast.expr | None) -> bool:
+    """Whether it is a name for a part of something that forward took apart."""
+    return isinstance(node, ast.Name) and any(None in flow.assignments.get(node.id, []) for flow in function.fillers)
 
 
 def _is_read(function: Function, name: str) -> bool:

@@ -15,7 +15,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     if forward is None or not function.has_setup_context or not function.own(forward):
         return
     for decorator, name in zip(forward.node.decorator_list, forward.decorators, strict=True):
-        if name.endswith("custom_fwd"):
+        if name.rpartition(".")[2] == "custom_fwd":
             yield Problem(
                 decorator,
                 "`custom_fwd` writes on its first argument, which with `setup_context` is the user's tensor",

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, names_in, text
+from pullback_lint.model.value import Value
 from pullback_lint.problem import Problem
 
 CODE = "PB304"
@@ -22,7 +23,9 @@ def check_function(function: Function) -> Iterator[Problem]:
     }
     for call in function.mark_calls.get("mark_dirty", []):
         for argument in call.args:
-            value = next((flow.values[argument] for flow in function.fillers if argument in flow.values), None)
+            value = next(
+                (flow.values.get(argument, Value()) for flow in function.fillers if argument in flow.values), None
+            )
             if value is None or isinstance(argument, ast.Starred) or not value.aliases("in."):
                 continue
             if not value.alias & returned and not _returns_name(forward, argument):

@@ -20,19 +20,28 @@ def check_function(function: Function) -> Iterator[Problem]:
     if backward is None or forward is None:
         return
     looked_up = _indices(forward)
-    for mutation in backward.flow.mutations.values():
-        index = _written(mutation.node)
-        if index is None or not mutation.value.tags & {"zero", "empty"}:
+    for node, target, value in _writes(backward):
+        index = _written(node)
+        if index is None or not value.tags & {"zero", "empty"}:
             continue
-        value = backward.flow.values.get(index)
-        source = _input_behind(function, value) if value is not None else ""
+        known_index = backward.flow.values.get(index)
+        source = _input_behind(function, known_index) if known_index is not None else ""
         if source in looked_up:
             yield Problem(
-                mutation.node,
+                node,
                 f"entries that `{text(index)}` repeats overwrite each other",
                 argument=source,
-                fix=f"use `{text(mutation.target)}.index_add_(0, {text(index)}, …)`",
+                fix=f"use `{text(target)}.index_add_(0, {text(index)}, …)` or `scatter_add_`",
             )
+
+
+def _writes(backward: Method) -> Iterator[tuple[ast.AST, ast.expr, Value]]:
+    """Assignments to elements: in place, and by operations that return a changed copy."""
+    for mutation in backward.flow.mutations.values():
+        yield mutation.node, mutation.target, mutation.value
+    for call in backward.flow.calls.values():
+        if call.name in {"scatter", "index_copy", "index_put"} and call.receiver is not None:
+            yield call.node, call.node.func.value, call.receiver  # type: ignore[attr-defined]
 
 
 def _written(node: ast.AST) -> ast.expr | None:
@@ -41,9 +50,14 @@ def _written(node: ast.AST) -> ast.expr | None:
         node = node.target
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name | ast.Attribute):
         return node.slice
-    if isinstance(node, ast.Call) and not node.keywords and called(node) in {"scatter_", "index_copy_"}:
+    if isinstance(node, ast.Call) and not node.keywords and called(node).rstrip("_") in {"scatter", "index_copy"}:
         return node.args[1] if len(node.args) == 3 else None
-    if isinstance(node, ast.Call) and called(node) == "index_put_" and len(node.args) == 2 and not node.keywords:
+    if (
+        isinstance(node, ast.Call)
+        and called(node).rstrip("_") == "index_put"
+        and len(node.args) == 2
+        and not node.keywords
+    ):
         indices = getattr(node.args[0], "elts", [])
         return indices[0] if len(indices) == 1 else None
     return None

@@ -23,11 +23,12 @@ def check_function(function: Function) -> Iterator[Problem]:
         for node in walk(method.node):
             yield from _logarithm(method, node)
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-                shared = _exponentials(method, node.left) & _exponentials(method, node.right)
+                above, below = _exponentials(method, node.left), _exponentials(method, node.right)
+                shared = above.keys() & below.keys()
                 if shared:
                     yield Problem(
                         node,
-                        f"`{min(shared)}` overflows, and infinity / infinity is NaN",
+                        f"`{below[min(shared)]}` overflows, and infinity / infinity is NaN",
                         fix="use `torch.sigmoid`, `torch.softmax` or `torch.tanh`, or subtract the maximum first",
                         severity="warning",
                     )
@@ -38,24 +39,28 @@ def _logarithm(method: Method, node: ast.AST) -> Iterator[Problem]:
     if called(node) not in {"log", "log1p"} or not isinstance(node, ast.Call):
         return
     operand = _argument(node, method)
-    shared = _exponentials(method, operand) if isinstance(operand, ast.BinOp) or called(operand) == "exp" else set()
+    direct = isinstance(operand, ast.BinOp) or called(operand) in _GROWING
+    shared = _exponentials(method, operand) if direct else {}
     if shared:
         yield Problem(
             node,
-            f"`{min(shared)}` overflows to infinity",
+            f"`{shared[min(shared)]}` overflows to infinity",
             fix="use `torch.nn.functional.softplus` or `torch.logsumexp`",
             severity="warning",
         )
 
 
-def _exponentials(method: Method, node: ast.expr | None) -> set[str]:
-    """The exponentials of unbounded arguments behind an expression, as text."""
-    found: set[str] = set()
+_GROWING = {"exp", "cosh", "sinh", "exp2", "expm1"}
+
+
+def _exponentials(method: Method, node: ast.expr | None) -> dict[str, str]:
+    """The exponentials of unbounded arguments behind an expression: for each argument the call, as text."""
+    found: dict[str, str] = {}
     for child in closure(method.flow, node) if node is not None else ():
-        if called(child) == "exp" and isinstance(child, ast.Call):
+        if called(child) in _GROWING and isinstance(child, ast.Call):
             argument = _argument(child, method)
             if argument is not None and not is_bounded(method, argument):
-                found.add(text(child))
+                found[text(argument)] = text(child)
     return found
 
 
@@ -66,6 +71,7 @@ def _argument(node: ast.Call, method: Method) -> ast.expr | None:
 
 
 _BOUNDED_NAME = re.compile(r"max|lse|log(?!it)")
+_POSITIVE_NAME = re.compile(r"delay|dist|time|tau|decay|age|sq")
 _BOUNDING = words("""
     max amax clamp clamp_max clip abs log_softmax logsigmoid minimum log logsumexp norm cummax relu softplus
     sigmoid tanh square
@@ -74,7 +80,10 @@ _BOUNDING = words("""
 
 def is_bounded(method: Method, node: ast.expr) -> bool:
     """Whether an exponent cannot become large, as far as can be seen."""
+    negated = any(isinstance(child, ast.UnaryOp) and isinstance(child.op, ast.USub) for child in walk(node))
     for child in closure(method.flow, node):
+        if negated and isinstance(child, ast.Name) and _POSITIVE_NAME.search(child.id):
+            return True
         if called(child) in _BOUNDING:
             return True
         if isinstance(child, ast.Pow) or (isinstance(child, ast.BinOp) and _is_square(child)):

@@ -21,6 +21,7 @@ def check_function(function: Function) -> Iterator[Problem]:
             yield from _one_minus_cosine(method)
             yield from _better_functions(function, method)
             yield from _difference_of_squares(method)
+            yield from _one_minus_tanh(function, method)
     if function.backward is not None:
         yield from _one_added(function, function.backward)
 
@@ -84,10 +85,48 @@ def _difference_of_squares(method: Method) -> Iterator[Problem]:
         left, right = source_of(method.flow, node.left), node.right
         squared = isinstance(right, ast.BinOp) and isinstance(right.op, ast.Pow | ast.Mult)
         base = source_of(method.flow, right.left) if isinstance(right, ast.BinOp) else None
-        squares = any(isinstance(child, ast.Pow) or called(child) in {"pow", "square"} for child in walk(left))
+        squares = any(map(_is_square, walk(left)))
         if squared and called(left) == "mean" and called(base) == "mean" and squares:
             message = "a variance as a difference of large numbers"
             yield Problem(node, message, fix="use `x.var(…, unbiased=False)`", severity="warning")
+
+
+def _is_square(node: ast.AST) -> bool:
+    if isinstance(node, ast.BinOp):
+        same = isinstance(node.op, ast.Mult) and text(node.left) == text(node.right)
+        return same or (isinstance(node.op, ast.Pow) and literal(node.right) == 2)
+    return called(node) == "square" or (called(node) == "pow" and literal(node.args[-1]) == 2)  # type: ignore[attr-defined]
+
+
+def _one_minus_tanh(function: Function, method: Method) -> Iterator[Problem]:
+    """`1 - tanh²`, of a tanh computed here or saved by forward."""
+    for node in walk(method.node):
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub) or literal(node.left) != 1:
+            continue
+        base = _squared(node.right)
+        if base is not None and "tanh" in {called(source_of(method.flow, base)), called(_kept(function, method, base))}:
+            message = f"`{text(node)}` is 0 in float32 from an argument of 9 on"
+            yield Problem(node, message, fix="use `torch.cosh(x) ** -2`", severity="note")
+
+
+def _squared(node: ast.expr) -> ast.expr | None:
+    """What is squared, if the node is a square."""
+    if not _is_square(node):
+        return None
+    if isinstance(node, ast.BinOp):
+        return node.left
+    return node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+
+
+def _kept(function: Function, method: Method, node: ast.expr) -> ast.expr | None:
+    """What forward saved under a name of backward."""
+    value = method.flow.values.get(node)
+    if value is None or len(value.alias) != 1 or len(function.saves) != 1 or function.forward is None:
+        return None
+    index = min(value.alias).removeprefix("saved.")
+    if not index.isdigit() or int(index) >= len(function.saves[0].arguments):
+        return None
+    return source_of(function.forward.flow, function.saves[0].arguments[int(index)])
 
 
 def _one_added(function: Function, backward: Method) -> Iterator[Problem]:
@@ -106,11 +145,10 @@ def _one_added(function: Function, backward: Method) -> Iterator[Problem]:
 
 
 def _is_expm1(function: Function, backward: Method, node: ast.Name) -> bool:
-    value = backward.flow.values.get(node)
-    if value is None or len(value.alias) != 1 or len(function.saves) != 1 or function.forward is None:
-        return False
-    index = min(value.alias).removeprefix("saved.")
-    if not index.isdigit() or int(index) >= len(function.saves[0].arguments):
-        return False
-    kept = function.saves[0].arguments[int(index)]
-    return any(called(child) == "expm1" for child in closure(function.forward.flow, kept))
+    kept = _kept(function, backward, node)
+    forward = function.forward
+    return (
+        kept is not None
+        and forward is not None
+        and any(called(child) == "expm1" for child in closure(forward.flow, kept))
+    )

@@ -18,9 +18,10 @@ def check_function(function: Function) -> Iterator[Problem]:
     if backward is None or any(called(node) in {"float", "double"} for node in walk(backward.node)):
         return
     for node in walk(backward.node):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and literal(node.left) == 1:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             shown = source_of(backward.flow, node.right)
-            if _is_square(shown) or _is_sum_of_squares(shown):
+            one = literal(node.left) == 1
+            if _is_cube(shown) or (one and (_is_square(shown) or _is_sum_of_squares(shown))):
                 yield Problem(
                     node,
                     f"`{text(node)}` leaves the range of float16 where the gradient does not",
@@ -41,3 +42,13 @@ def _is_square(node: ast.expr) -> bool:
     if isinstance(node.op, ast.Pow):
         return literal(node.right) == 2
     return isinstance(node.op, ast.Mult) and text(node.left) == text(node.right)
+
+
+def _is_cube(node: ast.expr) -> bool:
+    """Whether it is a power of three or more."""
+    power = None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        power = literal(node.right)
+    elif isinstance(node, ast.Call) and called(node) == "pow" and node.args:
+        power = literal(node.args[-1])
+    return isinstance(power, int | float) and power >= 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from pullback_lint.model.events import Save
@@ -14,6 +15,7 @@ CODE = "PB127"
 
 
 def check_function(function: Function) -> Iterator[Problem]:
+    yield from _kept_or_none(function)
     saves = function.saves
     if not saves or covers([save.guards for save in saves]) or function.backward is None:
         return
@@ -37,4 +39,24 @@ def _asked(function: Function, saves: list[Save]) -> set[str]:
     """The names behind the conditions of all saving."""
     tests = [test for save in saves for test, _ in save.guards]
     nodes = (node for flow in function.fillers for test in tests for node in closure(flow, test))
-    return {node.id for node in nodes if isinstance(node, ast.Name)}
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    asked = re.findall(r"needs_input_grad\[(\d+)\]", " ".join(map(text, tests)))
+    return names | {function.inputs[int(index)].name for index in asked if int(index) < len(function.inputs)}
+
+
+def _kept_or_none(function: Function) -> Iterator[Problem]:
+    """Tensors saved as `x if w.requires_grad else None` that backward uses without asking."""
+    backward = function.backward
+    if backward is None or len(function.saves) != 1:
+        return
+    asks = "needs_input_grad" in text(backward.node) or "is not None" in text(backward.node)
+    for index, argument in enumerate(function.saves[0].arguments):
+        if asks or not isinstance(argument, ast.IfExp) or "grad" not in text(argument.test):
+            continue
+        used = any(f"saved.{index}" in item.value.deps for _, elements in function.gradients for item in elements)
+        if used and any(isinstance(side, ast.Constant) for side in (argument.body, argument.orelse)):
+            yield Problem(
+                argument,
+                f"this is None unless `{text(argument.test)}`, but backward always uses it",
+                fix="compute each gradient in backward only if `ctx.needs_input_grad` asks for it",
+            )

@@ -52,7 +52,11 @@ def _filled(function: Function, call: Call) -> str:
     func = call.node.func
     if call.name not in {"append", "update", "add", "setdefault", "extend", "insert", "appendleft", "push"}:
         return ""
-    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+    if not isinstance(func, ast.Attribute):
+        return ""
+    if isinstance(func.value, ast.Attribute):
+        return _place(function, func.value)
+    if not isinstance(func.value, ast.Name):
         return ""
     known = function.module.module_names - function.module.imports.names.keys()
     return func.value.id if func.value.id in known else ""
@@ -70,6 +74,8 @@ def _is_cache(function: Function, node: ast.AST) -> bool:
 
 def _place(function: Function, node: ast.expr) -> str:
     """The global or class attribute that an assignment writes."""
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
+        return _place(function, node.value)
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         known = function.module.module_names
         return node.value.id if node.value.id in known and node.value.id not in function.module.imports.names else ""

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import literal
+from pullback_lint.model.tables import words
+from pullback_lint.model.value import Value
 from pullback_lint.problem import Problem
 
 CODE = "PB103"
@@ -17,7 +19,7 @@ def check_function(function: Function) -> Iterator[Problem]:
         if not _is_plain(function, index):
             continue
         for element in function.gradients_of(index):
-            if element.value.rooted("g.") and "none" not in element.value.tags:
+            if _is_given(element.value):
                 yield Problem(
                     element.node,
                     f"`{parameter.name}` is not a tensor and takes no gradient",
@@ -26,13 +28,22 @@ def check_function(function: Function) -> Iterator[Problem]:
                 )
 
 
+_PLAIN_NAMES = words("dim axis dims keepdim stride padding dilation groups eps kernel_size num_heads n_heads")
+
+
+def _is_given(value: Value) -> bool:
+    """Whether it is certainly a tensor rather than None."""
+    return "none" not in value.tags and (bool(value.rooted("g.")) or "tensor" in value.tags)
+
+
 def _is_plain(function: Function, index: int) -> bool:
     parameter = function.inputs[index]
     if function.examples and isinstance(function.examples[index], ast.Constant):
         return True
     if parameter.annotation:
         return parameter.annotation in {"int", "float", "bool", "str"}
-    if isinstance(literal(parameter.default), bool | str):
+    default = literal(parameter.default)
+    if isinstance(default, bool | str) or (isinstance(default, int | float) and parameter.name in _PLAIN_NAMES):
         return True
     return _called_with_literal(function, index)
 

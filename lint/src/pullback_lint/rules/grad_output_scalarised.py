@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import literal, loaded, may_be_scalar, text
+from pullback_lint.model.queries import called, literal, loaded, may_be_scalar, text
 from pullback_lint.problem import Problem
 
 CODE = "PB202"
@@ -59,8 +59,21 @@ def _picked(function: Function, use: ast.Name) -> ast.expr | None:
     return None
 
 
+def _as_number(function: Function, node: ast.expr) -> ast.expr:
+    """What an expression becomes through `float(…)` and `.item()`."""
+    parents = function.module.parents
+    while True:
+        outer = parents.get(node)
+        if isinstance(outer, ast.Attribute) and outer.attr == "item":
+            outer = parents.get(outer)
+        if not isinstance(outer, ast.Call) or called(outer) not in {"float", "item"}:
+            return node
+        node = outer
+
+
 def _is_factor(function: Function, backward: Method, expression: ast.expr) -> bool:
     """Whether it, or the name it is assigned to, multiplies something that is not a number."""
+    expression = _as_number(function, expression)
     parent = function.module.parents.get(expression)
     places: list[ast.AST] = [expression]
     if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):

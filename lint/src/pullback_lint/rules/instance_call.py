@@ -25,4 +25,17 @@ def check_module(module: Module) -> Iterator[Problem]:
                 call,
                 f"`{call.func.id}` is instantiated; autograd.Functions are applied",
                 fix=f"use `{call.func.id}.apply(…)`",
+                severity="warning" if _is_applied(module, call) else None,
             )
+
+
+def _is_applied(module: Module, call: ast.Call) -> bool:
+    """Whether the instance serves only to reach `apply`, which works with a warning of PyTorch's."""
+    parent = module.parents.get(call)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr == "apply"
+    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name | ast.Attribute):
+        return False
+    name = ast.unparse(parent.targets[0])
+    called = [ast.unparse(item.func) for item in module.calls]
+    return f"{name}.apply" in called and name not in called

@@ -19,11 +19,19 @@ def check_function(function: Function) -> Iterator[Problem]:
     for item in forward.flow.returns.values():
         if item.node.value is None:
             continue
-        shown = source_of(forward.flow, item.node.value)
-        if isinstance(shown, ast.List | ast.ListComp | ast.Dict | ast.DictComp) and item.value.deps:
-            kind = "dict" if isinstance(shown, ast.Dict | ast.DictComp) else "list"
+        kind = _kind(source_of(forward.flow, item.node.value))
+        if kind and item.value.deps:
             yield Problem(
                 item.node,
                 f"`forward` returns a {kind}: its tensors are not part of the graph",
                 fix="return a tuple",
             )
+
+
+def _kind(node: ast.expr) -> str:
+    """`list` or `dict`, if an expression makes one."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"list", "dict"}:
+        return node.func.id
+    if isinstance(node, ast.Dict | ast.DictComp):
+        return "dict"
+    return "list" if isinstance(node, ast.List | ast.ListComp) else ""

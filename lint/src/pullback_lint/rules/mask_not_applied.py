@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, closure, names_in, source_of, text
+from pullback_lint.model.value import Value
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -19,10 +20,12 @@ def check_function(function: Function) -> Iterator[Problem]:
     if forward is None or backward is None or not function.saves or function.is_surrogate:
         return
     for name in _masks(forward):
-        if not _is_applied(forward, name) or _is_kept(function, forward, name) or _compares(backward):
+        if not _is_applied(forward, name) or _compares(backward):
             continue
         for element in function.gradients_of(0):
-            if element.value.rooted("g.") and "opaque" not in element.value.tags:
+            if not element.value.rooted("g.") or "opaque" in element.value.tags:
+                continue
+            if not _is_used(function, forward, name, element.value):
                 yield Problem(
                     element.node,
                     f"`forward` multiplies by the mask `{name}`, `backward` does not",
@@ -59,11 +62,22 @@ def _is_applied(forward: Method, name: str) -> bool:
     return False
 
 
-def _is_kept(function: Function, forward: Method, name: str) -> bool:
-    """Whether something kept for backward depends on the mask element by element."""
-    kept = [argument for save in function.saves for argument in save.arguments]
-    kept += [item.expr for items in function.sets.values() for item in items if item.expr is not None]
-    return any(_depends(forward, argument, name) for argument in kept)
+def _is_used(function: Function, forward: Method, name: str, gradient: Value) -> bool:
+    """Whether a gradient uses something kept for backward that depends on the mask element by element."""
+    return any(_depends(forward, argument, name) for root in gradient.deps for argument in _kept(function, root))
+
+
+def _kept(function: Function, root: str) -> list[ast.expr]:
+    """What forward keeps under a root of backward; all that it saves where the index is unknown."""
+    kind, _, name = root.partition(".")
+    if kind == "ctx":
+        return [item.expr for item in function.sets.get(name, []) if item.expr is not None]
+    if kind != "saved":
+        return []
+    saved = [save.arguments for save in function.saves]
+    if name.isdigit() and not any(isinstance(item, ast.Starred) for arguments in saved for item in arguments):
+        return [arguments[int(name)] for arguments in saved if int(name) < len(arguments)]
+    return [argument for arguments in saved for argument in arguments]
 
 
 def _depends(forward: Method, node: ast.expr, name: str) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, known, source_of
+from pullback_lint.model.queries import called, known, literal, matrix_operands, source_of
+from pullback_lint.model.value import Value
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -18,6 +19,8 @@ def check_function(function: Function) -> Iterator[Problem]:
     forward, backward = function.forward, function.backward
     if forward is None or backward is None or function.is_surrogate:
         return
+    yield from _solves(function, forward, backward)
+    yield from _einsums(function, forward, backward)
     for left, right in _products(forward):
         if left not in _names(function) or right not in _names(function):
             continue
@@ -31,10 +34,10 @@ def check_function(function: Function) -> Iterator[Problem]:
                 yield _problem(node, right, left, f"`.t()` on `{left}`")
 
 
-def _problem(node: ast.AST, argument: str, other: str, fix: str) -> Problem:
+def _problem(node: ast.AST, argument: str, other: str, fix: str, what: str = "product") -> Problem:
     return Problem(
         node,
-        f"the gradient of `{argument}` is a product with `{other}` untransposed",
+        f"the gradient of `{argument}` is a {what} with `{other}` untransposed",
         argument=argument,
         fix=f"use {fix}",
     )
@@ -51,32 +54,26 @@ def _products(forward: Method) -> Iterator[tuple[str, str]]:
         if shown is None:
             continue
         for node in walk(shown):
-            operands = _operands(node)
+            operands = matrix_operands(node)
             if operands is not None and all(isinstance(side, ast.Name) for side in operands):
                 yield operands[0].id, operands[1].id  # type: ignore[attr-defined]
 
 
-def _operands(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        return node.left, node.right
-    if isinstance(node, ast.Call) and called(node) in {"matmul", "mm"}:
-        if len(node.args) == 2:
-            return node.args[0], node.args[1]
-        if len(node.args) == 1 and isinstance(node.func, ast.Attribute):
-            return node.func.value, node.args[0]
-    return None
-
-
 def _is_product(node: ast.AST, backward: Method, function: Function, *, other: str, cotangent_first: bool) -> bool:
-    operands = _operands(node)
+    operands = matrix_operands(node)
     if operands is None:
         return False
     cotangent, factor = operands if cotangent_first else operands[::-1]
-    if not isinstance(cotangent, ast.Name) or not backward.flow.values[cotangent].aliases("g."):
+    return _is_pair(cotangent, factor, backward, function, other)
+
+
+def _is_pair(cotangent: ast.expr, factor: ast.expr, backward: Method, function: Function, other: str) -> bool:
+    """Whether two operands are the cotangent and an input of forward, each as it is."""
+    if not isinstance(cotangent, ast.Name) or not backward.flow.values.get(cotangent, Value()).aliases("g."):
         return False
     if not isinstance(factor, ast.Name) or len(backward.flow.assignments.get(factor.id, [])) != 1:
         return False
-    roots = backward.flow.values[factor].alias
+    roots = backward.flow.values.get(factor, Value()).alias
     kept = [known(function, root) for root in roots]
     return len(kept) == 1 and kept[0] is not None and kept[0].alias == {f"in.{other}"} and _as_it_is(function, other)
 
@@ -86,3 +83,68 @@ def _as_it_is(function: Function, name: str) -> bool:
     return any(
         isinstance(argument, ast.Name) and argument.id == name for save in function.saves for argument in save.arguments
     )
+
+
+def _returned_calls(forward: Method, name: str) -> Iterator[ast.Call]:
+    """What forward returns, where it is a call of a function of that name."""
+    for item in forward.flow.returns.values():
+        shown = source_of(forward.flow, item.node.value) if item.node.value is not None else None
+        if isinstance(shown, ast.Call) and called(shown) == name:
+            yield shown
+
+
+def _solves(function: Function, forward: Method, backward: Method) -> Iterator[Problem]:
+    """The gradient of a right-hand side, found with the matrix as it is instead of its transpose."""
+    names = _names(function)
+    for call in _returned_calls(forward, "solve"):
+        if len(call.args) != 2 or not all(isinstance(item, ast.Name) and item.id in names for item in call.args):
+            continue
+        left, right = (item.id for item in call.args if isinstance(item, ast.Name))
+        for element in function.gradients_of(names.index(right)):
+            node = source_of(backward.flow, element.node)
+            if not isinstance(node, ast.Call) or called(node) != "solve" or len(node.args) != 2:
+                continue
+            if _is_pair(node.args[1], node.args[0], backward, function, left):
+                yield _problem(node, right, left, f"`{left}.mT`", "solution")
+
+
+def _einsums(function: Function, forward: Method, backward: Method) -> Iterator[Problem]:
+    """The gradient of an operand of einsum, found by an einsum with other subscripts."""
+    names = _names(function)
+    for call in _returned_calls(forward, "einsum"):
+        equation, *operands = call.args
+        specs = _subscripts(equation)
+        sides = [item.id for item in operands if isinstance(item, ast.Name) and item.id in names]
+        if specs is None or len(sides) != 2 or len(specs) != 3:
+            continue
+        for own, other in ((0, 1), (1, 0)):
+            for element in function.gradients_of(names.index(sides[own])):
+                node = source_of(backward.flow, element.node)
+                if _is_other_einsum(node, backward, function, specs, (own, other), sides[other]):
+                    wanted = f"{specs[2]},{specs[other]}->{specs[own]}"
+                    yield _problem(node, sides[own], sides[other], f'`einsum("{wanted}", …)`', "einsum")
+
+
+def _is_other_einsum(
+    node: ast.AST, backward: Method, function: Function, specs: list[str], places: tuple[int, int], other: str
+) -> bool:
+    """Whether it is an einsum of the cotangent and the other operand whose subscripts do not fit."""
+    found = _subscripts(node.args[0]) if isinstance(node, ast.Call) and called(node) == "einsum" and node.args else None
+    if found is None or len(found) != 3 or not isinstance(node, ast.Call) or len(node.args) != 3:
+        return False
+    for cotangent, factor in ((1, 2), (2, 1)):
+        if _is_pair(node.args[cotangent], node.args[factor], backward, function, other):
+            given = specs[2] + specs[places[1]]
+            taken = found[cotangent - 1] + found[factor - 1]
+            renamed = dict(zip(taken, given, strict=False))
+            fits = len(given) == len(taken) and [renamed[letter] for letter in taken] == list(given)
+            return not fits or "".join(renamed.get(letter, "") for letter in found[2]) != specs[places[0]]
+    return False
+
+
+def _subscripts(node: ast.expr) -> list[str] | None:
+    """The subscripts of the operands and of the result; None unless all are plain letters."""
+    equation = literal(node)
+    if not isinstance(equation, str) or "." in equation or "->" not in equation:
+        return None
+    return [part.strip() for part in equation.replace("->", ",").split(",")]

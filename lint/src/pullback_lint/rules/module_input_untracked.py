@@ -34,4 +34,14 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 
 def _differentiates(backward: Method) -> bool:
-    return any(called(node) in {"grad", "backward", "vjp", "enable_grad"} for node in walk(backward.node))
+    """Whether backward may reach the parameters: all but `autograd.grad` with respect to plain names."""
+    calls = [node for node in walk(backward.node) if called(node) in {"grad", "backward", "vjp"}]
+    named = [node for node in calls if called(node) == "grad" and _is_named(node)]
+    return len(named) < len(calls) or any(
+        isinstance(node, ast.Attribute) and node.attr in {"parameters", "params"} for node in walk(backward.node)
+    )
+
+
+def _is_named(node: ast.AST) -> bool:
+    """Whether what is differentiated with respect to is one name."""
+    return isinstance(node, ast.Call) and len(node.args) > 1 and isinstance(node.args[1], ast.Name)

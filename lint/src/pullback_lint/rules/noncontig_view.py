@@ -9,7 +9,8 @@ from pullback_lint import edits
 from pullback_lint.model.events import Call
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import literal, text
+from pullback_lint.model.queries import literal, source_of, text
+from pullback_lint.model.value import Value
 from pullback_lint.problem import Edit, Problem
 
 CODE = "PB313"
@@ -22,7 +23,8 @@ def check_function(function: Function) -> Iterator[Problem]:
     for call in backward.flow.calls.values():
         if call.name != "view" or call.receiver is None or not isinstance(call.node.func, ast.Attribute):
             continue
-        if not call.receiver.aliases("g.") or "contiguous" in call.receiver.tags or not _may_fail(function, call):
+        strided = call.receiver.aliases("g.") or _is_scaled(backward, call.node.func.value)
+        if not strided or "contiguous" in call.receiver.tags or not _may_fail(function, call):
             continue
         name = text(call.node.func.value)
         yield Problem(
@@ -37,6 +39,18 @@ def check_function(function: Function) -> Iterator[Problem]:
 def _is_guarded(backward: Method) -> bool:
     """Whether a decorator makes all arguments contiguous."""
     return any("contiguous" in name or "guard" in name for name in backward.decorators)
+
+
+def _is_scaled(backward: Method, node: ast.expr) -> bool:
+    """Whether it is the cotangent times or plus a number, which has the cotangent's layout."""
+    node = source_of(backward.flow, node)
+    if not isinstance(node, ast.BinOp) or isinstance(node.op, ast.MatMult):
+        return False
+    for side, other in ((node.left, node.right), (node.right, node.left)):
+        value = backward.flow.values.get(side, Value())
+        if value.aliases("g.") and "contiguous" not in value.tags and isinstance(literal(other), int | float):
+            return True
+    return False
 
 
 def _may_fail(function: Function, call: Call) -> bool:

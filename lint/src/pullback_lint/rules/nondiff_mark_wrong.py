@@ -36,7 +36,7 @@ def check_function(function: Function) -> Iterator[Problem]:
 def _value(function: Function, argument: ast.expr) -> Value:
     for flow in function.fillers:
         if argument in flow.values and not isinstance(argument, ast.Starred):
-            return flow.values[argument]
+            return flow.values.get(argument, Value())
     return Value()
 
 

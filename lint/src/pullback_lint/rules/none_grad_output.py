@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from pullback_lint.model.function import Function
-from pullback_lint.model.method import Method, Parameter
+from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, compared_with_none, literal
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
@@ -16,29 +16,35 @@ CODE = "PB105"
 
 def check_function(function: Function) -> Iterator[Problem]:
     backward = function.backward
-    if backward is None or len(backward.parameters) < 2 or not _not_materialized(function):
+    names = _cotangents(backward) if backward is not None else []
+    if backward is None or len(names) < 2 or not _not_materialized(function):
         return
     checked = compared_with_none(backward.node)
-    for parameter in backward.parameters:
-        if parameter.name in checked or _marked(function, backward, parameter):
+    for index, name in enumerate(names):
+        if name in checked or (index and "mark_non_differentiable" in function.mark_calls):
             continue
-        use = _arithmetic_use(backward, parameter.name)
+        use = _arithmetic_use(backward, name)
         if use is not None:
             yield Problem(
                 use,
-                f"`{parameter.name}` is None when that output is unused",
-                argument=parameter.name,
-                fix=f"check `{parameter.name} is not None` first",
+                f"`{name}` is None when that output is unused",
+                argument=name,
+                fix=f"check `{name} is not None` first",
             )
+
+
+def _cotangents(backward: Method) -> list[str]:
+    """The names of the cotangents, also of those that `*grads` is taken apart into."""
+    names = [parameter.name for parameter in backward.parameters]
+    for node in walk(backward.node) if backward.vararg else ():
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == backward.vararg:
+            names += [item.id for item in getattr(node.targets[0], "elts", []) if isinstance(item, ast.Name)]
+    return names
 
 
 def _not_materialized(function: Function) -> bool:
     calls = function.mark_calls.get("set_materialize_grads", [])
     return any(call.args and literal(call.args[0]) is False for call in calls)
-
-
-def _marked(function: Function, backward: Method, parameter: Parameter) -> bool:
-    return "mark_non_differentiable" in function.mark_calls and backward.parameters.index(parameter) > 0
 
 
 _OPERATIONS = {"mul", "add", "matmul", "mm", "sub", "div"}

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pullback_lint.model import tables
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import keyword, text
+from pullback_lint.model.queries import keyword, known, text
+from pullback_lint.model.value import Value
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -26,11 +27,20 @@ def check_function(function: Function) -> Iterator[Problem]:
     for _, elements in function.gradients:
         for element in elements:
             tags = element.value.tags & {"numpy", "detached"}
-            if tags and element.value.rooted("g.") and not any(root.startswith("g.") for root in element.value.smooth):
+            if tags and element.value.rooted("g.") and _is_cut(function, element.value):
                 yield _problem(element.node, f"this gradient leaves autograd ({_how(tags)})")
                 return
     yield from _switched_off(backward)
     yield from _inner(backward)
+
+
+def _is_cut(function: Function, value: Value) -> bool:
+    """Whether the cotangent, or an input that was saved, comes in without a derivative."""
+    if not any(root.startswith("g.") for root in value.smooth):
+        return True
+    names = {f"in.{name}" for name in function.trained}
+    lost = (known(function, root) for root in value.deps - value.smooth if root.startswith("saved."))
+    return any(kept is not None and len(kept.alias) == 1 and kept.alias <= names for kept in lost)
 
 
 def _switched_off(backward: Method) -> Iterator[Problem]:

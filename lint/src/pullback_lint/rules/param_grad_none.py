@@ -24,11 +24,7 @@ def check_function(function: Function) -> Iterator[Problem]:
         elements = function.gradients_of(index)
         if not elements or not all(element.is_none for element in elements) or not NAMES.match(parameter.name):
             continue
-        if (
-            function.is_plain(index)
-            or parameter.name not in function.tensor_inputs
-            or not _matters(function, parameter.name)
-        ):
+        if function.is_plain(index) or not (_is_bias(function, parameter.name) or _matters(function, parameter.name)):
             continue
         yield Problem(
             elements[0].node,
@@ -40,5 +36,14 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 
 def _matters(function: Function, name: str) -> bool:
+    if name not in function.tensor_inputs:
+        return False
     saved = any(f"in.{name}" in value.alias for save in function.saves for value in save.values or ())
     return saved and f"in.{name}" in function.outputs.smooth
+
+
+def _is_bias(function: Function, name: str) -> bool:
+    """Whether it is added to an output whose other parts are trained: nothing of it needs to be saved."""
+    return (
+        name in {"bias", "b", "offset", "shift"} and f"in.{name}" in function.outputs.smooth and bool(function.trained)
+    )

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from pullback_lint.model.flow import Flow
 from pullback_lint.model.function import Function
+from pullback_lint.model.queries import literal
+from pullback_lint.model.value import Value
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -27,6 +29,7 @@ def check_function(function: Function) -> Iterator[Problem]:
                     f"{len(unpack.targets)} names for {_counts(counts)} saved tensors",
                     fix="unpack exactly what `save_for_backward` was given",
                 )
+        yield from _beyond(flow, max(counts))
         yield from _tuple_as_tensor(flow)
 
 
@@ -40,6 +43,19 @@ def _saved_counts(function: Function) -> set[int]:
 
 def _counts(counts: set[int]) -> str:
     return " or ".join(map(str, sorted(counts)))
+
+
+def _beyond(flow: Flow, count: int) -> Iterator[Problem]:
+    """Indices into the saved tensors behind the last one."""
+    for node in walk(flow.node):
+        if (
+            isinstance(node, ast.Subscript)
+            and node.value in flow.reads
+            and "tensors" in flow.values.get(node.value, Value()).tags
+        ):
+            index = literal(node.slice)
+            if isinstance(index, int) and not -count <= index < count:
+                yield Problem(node, f"index {index}, but {count} tensors are saved", fix="save what is read here")
 
 
 def _tuple_as_tensor(flow: Flow) -> Iterator[Problem]:

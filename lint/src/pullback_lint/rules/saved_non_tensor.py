@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from pullback_lint.model.flow import Flow
 from pullback_lint.model.function import Function
-from pullback_lint.model.queries import text
+from pullback_lint.model.queries import called, source_of, text
+from pullback_lint.model.value import Value
 from pullback_lint.problem import Problem
 
 CODE = "PB129"
@@ -35,8 +36,13 @@ def _is_plain(function: Function, flow: Flow, node: ast.expr) -> bool:
         for parameter in function.inputs
     ):
         return True
+    shown = source_of(flow, node)
+    if isinstance(shown, ast.Subscript):
+        shown = shown.value
+    if isinstance(shown, ast.Call):
+        return called(shown) in {"size", "dim", "numel", "len"} and "plain" in flow.values.get(shown, Value()).tags
     return (
-        isinstance(node, ast.Attribute)
-        and node.attr in {"shape", "dtype", "device"}
-        and "plain" in flow.values[node].tags
+        isinstance(shown, ast.Attribute)
+        and shown.attr in {"shape", "dtype", "device"}
+        and "plain" in flow.values.get(shown, Value()).tags
     )

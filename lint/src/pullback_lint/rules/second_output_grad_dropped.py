@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
-from pullback_lint.model.queries import loaded, text
+from pullback_lint.model.method import Method
+from pullback_lint.model.queries import literal, loaded, text
 from pullback_lint.model.value import Value
 from pullback_lint.problem import Problem
 
@@ -16,6 +18,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     backward, outputs = function.backward, function.output_items
     if backward is None or outputs is None or len(outputs) < 2 or function.is_surrogate or backward.is_stub:
         return
+    yield from _unread_elements(function, backward, outputs)
     if not any(loaded(backward.node, parameter.name) for parameter in backward.parameters):
         return
     for index, parameter in enumerate(backward.parameters[: len(outputs)]):
@@ -29,6 +32,27 @@ def check_function(function: Function) -> Iterator[Problem]:
             fix="add its part to the gradients, or mark the output as non-differentiable",
             severity="warning" if parameter.name.startswith("_") or not index else None,
         )
+
+
+def _unread_elements(function: Function, backward: Method, outputs: tuple[Value, ...]) -> Iterator[Problem]:
+    """Elements of `*grads` that are never read, where all reads are of one element."""
+    name = backward.vararg
+    reads = loaded(backward.node, name) if name else []
+    parents = function.module.parents
+    indices = [
+        literal(parent.slice) if isinstance(parent := parents.get(read), ast.Subscript) else None for read in reads
+    ]
+    if not indices or not all(isinstance(index, int) and index >= 0 for index in indices):
+        return
+    first = len(backward.parameters)
+    for index in range(first, len(outputs)):
+        unread = index - first not in indices
+        if unread and _is_differentiable(function, outputs[index]) and not _is_marked(function, index):
+            yield Problem(
+                reads[0],
+                f"the cotangent of output {index} (`{name}[{index - first}]`) is never used",
+                fix="add its part to the gradients, or mark the output as non-differentiable",
+            )
 
 
 def _is_differentiable(function: Function, value: Value) -> bool:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
-from pullback_lint.model.queries import called, text
+from pullback_lint.model.method import Method
+from pullback_lint.model.queries import called, literal, source_of, text
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -21,6 +22,7 @@ _HIGH = re.compile(r"(^|_|\.)(hi|high|upper|max|maximum|maxval|b|right)(_|$)|upp
 def check_function(function: Function) -> Iterator[Problem]:
     if function.backward is None:
         return
+    yield from _closed_inside(function)
     for node in walk(function.backward.node):
         joined = _joined(node)
         if joined is None:
@@ -79,3 +81,78 @@ def _number(bound: str) -> float | None:
         return float(bound)
     except ValueError:
         return None
+
+
+_STEPS = {"sign", "round", "clamp", "clip", "floor", "ceil", "hardtanh", "trunc"}
+
+
+def _closed_inside(function: Function) -> Iterator[Problem]:
+    """Gates of a rounding or clamping forward that stop the gradient where it should pass."""
+    forward, backward = function.forward, function.backward
+    stepped = forward is not None and any(called(node) in _STEPS for node in walk(forward.node))
+    if forward is None or backward is None or not stepped or any(map(_is_shrinking, walk(forward.node))):
+        return
+    for _, elements in function.gradients:
+        for element in elements:
+            node = source_of(backward.flow, element.node)
+            sides = (node.left, node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) else ()
+            for side in sides:
+                gate = _uncast(backward, side)
+                if _is_outside(gate):
+                    yield _inverted(side, gate)
+    for mutation in backward.flow.mutations.values():
+        target = mutation.node
+        if not isinstance(target, ast.Subscript) or not _is_zeroed(function, target):
+            continue
+        if _is_inside(source_of(backward.flow, target.slice)):
+            yield _inverted(target, target.slice)
+
+
+def _is_shrinking(node: ast.AST) -> bool:
+    """Whether forward subtracts a threshold from an absolute value, as soft shrinkage does."""
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and called(node.left) == "abs"
+
+
+def _inverted(node: ast.expr, gate: ast.expr) -> Problem:
+    return Problem(
+        node,
+        f"`{text(gate)}` stops the gradient where the output follows the input, and lets it pass outside",
+        fix="invert the gate",
+        severity="warning",
+    )
+
+
+def _uncast(backward: Method, node: ast.expr) -> ast.expr:
+    """A mask without what makes numbers of it."""
+    node = source_of(backward.flow, node)
+    while isinstance(node, ast.Call) and called(node) in {"float", "to", "type_as", "double", "half"}:
+        if not isinstance(node.func, ast.Attribute):
+            break
+        node = source_of(backward.flow, node.func.value)
+    return node
+
+
+def _is_outside(node: ast.expr) -> bool:
+    """Whether it holds for large absolute values: `x.abs() > 1`, `torch.abs(x) >= 1`."""
+    limit = _limit(node)
+    return isinstance(node, ast.Compare) and called(node.left) == "abs" and limit is not None and limit[1] == "above"
+
+
+def _is_inside(node: ast.expr) -> bool:
+    """Whether it holds between two bounds, or for small absolute values."""
+    joined = _joined(node)
+    if joined is None:
+        limit = _limit(node)
+        inner = isinstance(node, ast.Compare) and called(node.left) == "abs"
+        return inner and limit is not None and limit[1] == "below"
+    word, sides = joined
+    limits = [_limit(side) for side in sides]
+    if word != "and" or any(limit is None for limit in limits):
+        return False
+    above, below = _order(limits)
+    return above is not None and _is_low(above) and _is_high(below)
+
+
+def _is_zeroed(function: Function, node: ast.AST) -> bool:
+    parent = function.module.parents.get(node)
+    return isinstance(parent, ast.Assign) and literal(parent.value) == 0

@@ -47,6 +47,8 @@ def _is_filled(function: Function, backward: Method, node: ast.expr) -> bool:
     writes = [item for item in backward.flow.mutations.values() if backward.flow.key(item.target) == node.id]
     if len(writes) == 1 and _is_inner_slice(writes[0].node):
         return False
+    if writes and all(called(item.node) in _ADDING for item in writes):
+        return False
     for mutation in writes:
         place = mutation.node
         if not isinstance(place, ast.Subscript) or not _is_partial(backward, place.slice) or _in_loop(function, place):
@@ -54,12 +56,21 @@ def _is_filled(function: Function, backward: Method, node: ast.expr) -> bool:
     return False
 
 
+_ADDING = {"index_add_", "scatter_add_", "add_", "scatter_reduce_", "addmm_", "addcmul_"}
+"""What adds to the values that are there."""
+
+
 def _is_inner_slice(place: ast.AST) -> bool:
     """Whether an assignment leaves out the first or last elements, such as `grad[1:-1] = …`."""
-    if not isinstance(place, ast.Subscript) or not isinstance(place.slice, ast.Slice):
+    if not isinstance(place, ast.Subscript):
         return False
-    bounds = (literal(place.slice.lower), literal(place.slice.upper))
-    return any(isinstance(bound, int) and bound != 0 for bound in bounds)
+    parts = place.slice.elts if isinstance(place.slice, ast.Tuple) else [place.slice]
+    slices = [part for part in parts if isinstance(part, ast.Slice)]
+    bounds = [literal(bound) for part in slices for bound in (part.lower, part.upper)]
+    steps = [literal(part.step) for part in slices]
+    return any(isinstance(bound, int) and bound != 0 for bound in bounds) or any(
+        isinstance(step, int) and abs(step) > 1 for step in steps
+    )
 
 
 def _is_partial(backward: Method, index: ast.expr) -> bool:

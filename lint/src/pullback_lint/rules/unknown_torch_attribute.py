@@ -22,6 +22,20 @@ def check_function(function: Function) -> Iterator[Problem]:
                 near = _misspelt(node.attr)
                 if near:
                     yield Problem(node, f"`torch.{node.attr}` does not exist", fix=f"use `torch.{near}`")
+                elif _is_invented(function, node):
+                    yield Problem(
+                        node,
+                        f"`torch.{node.attr}` does not exist in any version up to 2.13",
+                        fix="write it with functions that exist",
+                        severity="warning",
+                    )
+
+
+def _is_invented(function: Function, node: ast.Attribute) -> bool:
+    """Whether a name that torch does not have is called as a function, and nothing in the file provides it."""
+    call = function.module.parents.get(node)
+    provided = f"torch.{node.attr} =" in function.module.source or "hasattr(torch" in function.module.source
+    return isinstance(call, ast.Call) and call.func is node and node.attr not in names() and not provided
 
 
 def _misspelt(name: str) -> str:

@@ -33,6 +33,10 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 def _better(method: Method, node: ast.AST) -> str:
     """The stable form of an expression, or an empty string."""
+    inner = _of(method, node, "log1p")
+    exponent = _of(method, inner, "exp") if inner is not None else None
+    if exponent is not None:
+        return f"torch.nn.functional.softplus({text(exponent)})"
     argument = _of(method, node, "log")
     return _better_log(method, argument) if argument is not None else ""
 

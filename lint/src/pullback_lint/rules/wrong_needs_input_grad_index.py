@@ -26,6 +26,13 @@ def _out_of_range(function: Function) -> Iterator[Problem]:
     count = len(function.inputs)
     for flow in (*function.fillers, *function.readers):
         for node in walk(flow.node):
+            names = _unpacked(node, flow.ctx)
+            if names and len(names) != count and not any(isinstance(item, ast.Starred) for item in names):
+                yield Problem(
+                    node,
+                    f"{len(names)} names for the {count} entries of `needs_input_grad`, one per input",
+                    fix="unpack one name per input of `forward`, without the context",
+                )
             index = _index(node, flow.ctx)
             if index is not None and not -count <= index < count:
                 yield Problem(
@@ -33,6 +40,13 @@ def _out_of_range(function: Function) -> Iterator[Problem]:
                     f"`needs_input_grad` has {count} entries, one per input; index {index} is out of range",
                     fix="use the position of the input in `forward`, without the context",
                 )
+
+
+def _unpacked(node: ast.AST, ctx: str | None) -> list[ast.expr]:
+    """The names of `a, b = ctx.needs_input_grad`."""
+    if not isinstance(node, ast.Assign) or ast.unparse(node.value) != f"{ctx}.needs_input_grad":
+        return []
+    return getattr(node.targets[0], "elts", [])
 
 
 def _index(node: ast.AST, ctx: str | None) -> int | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from pullback.check import nonfinite, reference, state, tree
+from pullback.check import nonfinite, reference, state, tree, unique
 from pullback.check.arguments import Arguments, double
 from pullback.check.case import Case, cotangents, pull
 from pullback.check.points import domain
@@ -125,12 +125,10 @@ def _finding(case: Case, extreme: Extreme, arguments: Arguments, name: str, grad
 
 def _level(case: Case, extreme: Extreme) -> str | None:
     """An error, unless the value may be one that the function was not made for."""
+    if unique.decomposes(case):  # not differentiable where singular values meet, by nature
+        return "note"
     near = abs(extreme.value) < FAR and case.facts.get("asked", True)
-    return None if near or _pointwise(case, extreme.leaf) else "warning"
-
-
-def _pointwise(case: Case, leaf: int) -> bool:
-    return reference.pointwise(case, case.arguments, cotangents(case.base.outputs), leaf) is not None
+    return None if near or reference.is_pointwise(case, extreme.leaf) else "warning"
 
 
 def _origin(case: Case, arguments: Arguments) -> str:
@@ -151,7 +149,7 @@ def _bounded(case: Case, arguments: Arguments, index: int, place: int) -> bool:
     size = max(abs(x), 1.0)
 
     def quotient(step: float) -> float:
-        return (number(reference._shifted(wide, index, place, step * size)) - number(wide)) / (step * size)
+        return (number(reference.shifted(wide, index, place, step * size)) - number(wide)) / (step * size)
 
     found = []
     for side in (1.0, -1.0):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import torch
 
+from pullback import _torch
 from pullback.check.case import Case, Outcome
 from pullback.check.report import Finding
 
@@ -37,13 +38,13 @@ def run_filled(case: Case) -> Outcome:
     deterministic = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
     fill: bool = vars(torch.utils)["deterministic"].fill_uninitialized_memory
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    _torch.set_deterministic(True, warn_only=True)
     _fill(True)
     try:
         return case.run()
     finally:
         _fill(fill)
-        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+        _torch.set_deterministic(deterministic, warn_only=warn_only)
 
 
 def _fill(on: bool) -> None:

@@ -54,7 +54,7 @@ def _added(case: Case, one: list[torch.Tensor | None], two: list[torch.Tensor | 
 def _finding(case: Case, name: str, index: int, wrong: str) -> Finding:
     samples = case.facts.get("samples") or []
     meant = bool(samples) and (intent.is_identity(samples, index) or intent.is_flat(samples, index))
-    meant = meant or intent.hinted(case) or case.intended is not None
+    meant = meant or intent.hinted(case) or case.intended is not None or name in case.facts.get("meant", ())
     return Finding(
         "nonlinear-backward", f"backward is not linear in {case.target.incoming}: {wrong}",
         cause="a derivative is linear in the incoming gradient; clipping, signs or added terms are not",

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import torch
 
-from pullback.check import compare, context, state, tree
+from pullback.check import compare, context, kept, state, tree
 from pullback.check.case import Case, cotangents, pull
 from pullback.check.report import Finding
+from pullback.check.target import has_setup
 
 NEEDS = "gradient"
 
@@ -66,4 +67,12 @@ def _marked(case: Case) -> Iterator[Finding]:
                 "nondiff-mark-wrong", f"output {index} is declared non-differentiable but depends smoothly on "
                 "the inputs", cause="mark_non_differentiable drops its gradient without a word",
                 fix="leave it differentiable and add its gradient in backward", evidence={"output": index},
+                level="note" if has_setup(case.target.subject) and _is_kept(case, index) else None,
             )  # fmt: skip
+
+
+def _is_kept(case: Case, index: int) -> bool:
+    """Whether an output is there to be saved: with setup_context there is no other way to keep it."""
+    kept.kept(case)
+    outputs = tree.tensors(case.facts.get("plain_result"))
+    return index < len(outputs) and any(item.tensor is outputs[index] for item in kept.kept(case))

@@ -30,7 +30,7 @@ def probe(case: Case) -> Iterator[Finding]:
 
 def _single(case: Case) -> Iterator[Finding]:
     for leaf, name in enumerate(case.arguments.diff_names):
-        if not _pointwise(case, leaf):
+        if not reference.is_pointwise(case, leaf):
             continue
         for arguments in _filled(case.arguments, leaf):
             place = _lost(case, arguments, leaf)
@@ -45,15 +45,6 @@ def _single(case: Case) -> Iterator[Finding]:
                     level="note" if _eager_too(case, arguments, leaf, right) else "warning",
                 )  # fmt: skip
                 break
-
-
-def _pointwise(case: Case, leaf: int) -> bool:
-    x = case.arguments.differentiable[leaf]
-    outputs = [o for o in case.base.outputs if o.requires_grad]
-    if x.is_complex() or x.numel() < 2 or any(o.shape != x.shape for o in outputs):
-        return False
-    incoming = cotangents(case.base.outputs)
-    return bool(outputs) and reference.pointwise(case, case.arguments, incoming, leaf) is not None
 
 
 def _filled(arguments: Arguments, leaf: int) -> Iterator[Arguments]:
@@ -140,7 +131,8 @@ def _sized(x: torch.Tensor, value: float, seed: int) -> torch.Tensor:
     if x.is_complex():
         return x
     sign = torch.ones_like(x) if domain(x) != "real" else torch.sign(reference.random_like(x, seed))
-    return sign * value if domain(x) != "unit" or value < 1 else x
+    size = 0.5 + 0.5 * reference.random_like(x, seed + 50).abs()  # from 0.75 to 1.25: no two are the same
+    return sign * value * size if domain(x) != "unit" or value < 1 else x
 
 
 def _to_half(leaf: object) -> object:

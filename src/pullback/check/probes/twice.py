@@ -20,13 +20,7 @@ def probe(case: Case) -> Iterator[Finding]:
     try:
         second = _pass(outputs, leaves)
     except Exception as error:  # a result of the experiment
-        freed = "second time" in str(error)
-        yield Finding(
-            "inner-graph-freed",
-            f"a second backward pass raises: {str(error).splitlines()[0][:200]}",
-            cause="the graph recorded inside forward is consumed by the first backward" if freed else "",
-            fix="rebuild the inner graph in backward from saved inputs, or differentiate it with retain_graph=True",
-        )
+        yield _raised(error)
         return
     for name, a, b in zip(case.arguments.diff_names, first, second, strict=True):
         if not compare.same(b, a):
@@ -36,6 +30,21 @@ def probe(case: Case) -> Iterator[Finding]:
                 fix="do not change saved tensors or ctx attributes in backward", argument=name,
                 evidence=compare.worst(b, a),
             )  # fmt: skip
+
+
+def _raised(error: Exception) -> Finding:
+    message = f"a second backward pass raises: {(str(error).splitlines() or [''])[0][:200]}"
+    if "modified by an inplace operation" in str(error):
+        return Finding(
+            "saved-tensor-mutated", message, cause="the first backward changes a saved tensor in place",
+            fix="do not change saved tensors in backward: mul instead of mul_",
+        )  # fmt: skip
+    freed = "second time" in str(error)
+    return Finding(
+        "inner-graph-freed", message,
+        cause="the graph recorded inside forward is consumed by the first backward" if freed else "",
+        fix="rebuild the inner graph in backward from saved inputs, or differentiate it with retain_graph=True",
+    )  # fmt: skip
 
 
 def _pass(outputs: list, leaves: list) -> list:  # type: ignore[type-arg]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from pullback.check import compare, context, infer, intent, repair, state, tree
+from pullback.check import compare, context, entries, infer, intent, repair, shrink, state, surrogate, tree, unique
 from pullback.check.case import Case, pull
 from pullback.check.hypotheses import incoming
-from pullback.check.reference import Reference, pointwise, reference
+from pullback.check.reference import Reference, is_pointwise, reference, taylor_order
 from pullback.check.report import Finding
 from pullback.check.samples import Sample, bad, samples
 from pullback.check.trouble import Cause, Trouble, filled
@@ -22,7 +23,7 @@ def probe(case: Case) -> Iterator[Finding]:
     """Compare every gradient at every point; explain what differs."""
     truth = reference(case)
     case.facts["reference"] = truth
-    taken = case.facts["samples"] = samples(case, truth)
+    taken = case.facts["samples"] = _taken(case, truth)
     if not taken:
         case.facts["untested"] = "no point at which both gradients could be had"
         return
@@ -33,8 +34,23 @@ def probe(case: Case) -> Iterator[Finding]:
     yield from _broken(case)
     if case.given_reference is not None:
         yield from _forward_values(case)
-    for leaf in range(len(case.arguments.diff)):
-        yield from _leaf(case, truth, taken, leaf)
+    findings = [f for leaf in range(len(case.arguments.diff)) for f in _leaf(case, truth, taken, leaf)]
+    case.facts["right"] = not findings  # neither wrong nor meant to differ
+    yield from findings
+    if truth.kind == "finite-differences" and case.facts.get("verdict") != "intent":
+        _say_order(case, taken)
+
+
+def _say_order(case: Case, taken: list[Sample]) -> None:
+    sample = next((s for s in taken if s.point.label == "nudged"), taken[0])
+    order = taylor_order(case, sample.arguments, filled(sample, sample.incoming))
+    if order is not None:
+        case.facts.setdefault("notes", []).append(f"Taylor order {order:.2f}, 2 is right and 1 is wrong")
+
+
+def _taken(case: Case, truth: Reference) -> list[Sample]:
+    found = samples(case, truth)
+    return found + entries.samples(case, truth, found)
 
 
 def _broken(case: Case) -> Iterator[Finding]:
@@ -65,7 +81,7 @@ def _declared(case: Case, truth: Reference, taken: list[Sample]) -> Iterator[Fin
     """A declared intention takes the place of the reference."""
     case.facts["verdict"] = "intent"
     wanted = Reference("intended", _intended(case), truth.level)
-    redone = [_with_expected(sample, wanted) for sample in taken]
+    redone = _taken(case, wanted)
     for leaf in range(len(case.arguments.diff)):
         wrong = [s for s in redone if bad(s, leaf, wanted.level)]
         if wrong and not _only_at_kinks(redone, wrong):
@@ -99,11 +115,6 @@ def _intended(case: Case) -> Any:
     return gradients
 
 
-def _with_expected(sample: Sample, truth: Reference) -> Sample:
-    expected = truth.gradients(sample.arguments, sample.incoming)
-    return Sample(sample.point, sample.incoming, sample.outputs, sample.got, expected)
-
-
 def _only_at_kinks(taken: list[Sample], wrong: list[Sample]) -> bool:
     """Whether the gradients differ at the given point alone: a convention at a kink or a tie, not a formula."""
     others = [s for s in taken if s.point.label != "given"]
@@ -126,14 +137,27 @@ def _leaf(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> Itera
         yield from _surrogate(case, truth, taken, wrong, leaf)
     elif intent.is_identity(taken, leaf):
         yield from _modifier(case, truth, taken, wrong, leaf)
-    elif _is_gated(case, truth, taken, leaf):
+    elif _is_large(wrong, leaf, truth.level) and _is_gated(case, truth, taken, leaf):
         yield _note(case, "gradient-modifier", name, "it is right for incoming gradients of one sign, or small ones")
-    elif _is_intended_elsewhere(case, truth, taken, leaf):
+    elif _is_large(wrong, leaf, truth.level) and _is_intended_elsewhere(case, truth, taken, leaf):
         yield _note(case, "surrogate-gradient", name, "differs from the derivative where forward is flat")
+    elif unique.is_a_choice(case, truth):
+        case.facts["verdict"] = "intent"
+        yield Finding(
+            "ill-conditioned", f"the gradient of {name!r} cannot be compared: the vectors that forward returns are one "
+            "basis among many", cause="a decomposition's vectors are not unique, so neither is their derivative",
+            argument=name, level="note",
+        )  # fmt: skip
     else:
         trouble = Trouble(case, truth, leaf, taken, wrong)
-        far = all(not s.point.inside for s in wrong) and not _pointwise(case, trouble)
-        yield _finding(case, trouble, repair.unexplained(trouble) if far else repair.cause(trouble))
+        far = all(not s.point.inside for s in wrong) and not is_pointwise(case, trouble.leaf)
+        cause = repair.cause if not far and _is_large(wrong, leaf, truth.level) else repair.unexplained
+        yield _finding(case, trouble, cause(trouble))
+
+
+def _is_large(wrong: list[Sample], leaf: int, level: str) -> bool:
+    """Whether a gradient differs by more than a single entry or a last digit: nobody means that."""
+    return not all(compare.same(s.got[leaf], s.expected[leaf], level) for s in wrong)
 
 
 def _surrogate(case: Case, truth: Reference, taken: list[Sample], wrong: list[Sample], leaf: int) -> Iterator[Finding]:
@@ -143,7 +167,9 @@ def _surrogate(case: Case, truth: Reference, taken: list[Sample], wrong: list[Sa
     if ignored is not None and not compare.is_zero(taken[0].got[leaf]):
         yield _finding(case, trouble, ignored)
         return
-    yield _note(case, "surrogate-gradient", trouble.name, "forward is locally constant in it, backward is not zero")
+    facts = surrogate.described(case, leaf)
+    note = _note(case, "surrogate-gradient", trouble.name, "forward is locally constant in it, backward is not zero")
+    yield replace(note, message="; ".join(filter(None, (note.message, surrogate.text(facts)))), evidence=facts)
 
 
 def _modifier(case: Case, truth: Reference, taken: list[Sample], wrong: list[Sample], leaf: int) -> Iterator[Finding]:
@@ -158,7 +184,32 @@ def _modifier(case: Case, truth: Reference, taken: list[Sample], wrong: list[Sam
 def _is_gated(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> bool:
     """Whether backward gates or clips the incoming gradient itself, and is right otherwise: no accident does that."""
     inside = [s for s in taken if s.point.inside]
+    if not _is_large(inside, leaf, truth.level):  # there is nothing that a gate could explain
+        return False
+    if _one_sign_is_right(case, truth, inside, leaf):
+        return True
     return any(_right_for(case, truth, inside, leaf, change) for change in (torch.abs, lambda g: 1e-3 * g))
+
+
+def _one_sign_is_right(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> bool:
+    """Whether at each element one sign of the incoming gradient gives what is right: a gate that lets back inside."""
+    if not is_pointwise(case, leaf) or truth.kind != "autograd":
+        return False
+    for sample in taken:
+        wrong = []
+        for sign in (1.0, -1.0):
+            incoming = [None if g is None else sign * g.abs() for g in sample.incoming]
+            outcome = case.run(sample.arguments, incoming)
+            expected = truth.gradients(sample.arguments, filled(sample, incoming))[leaf]
+            got = outcome.grads[leaf] if outcome.ok else None
+            if got is None or expected is None or got.shape != expected.shape:
+                return False
+            wrong.append(compare.wrong(got, expected, truth.level))
+            if bool((wrong[-1] & (expected != 0)).any()):
+                return False
+        if bool((wrong[0] & wrong[1]).any()):
+            return False
+    return bool(taken)
 
 
 def _right_for(
@@ -238,6 +289,7 @@ def _straight_through(case: Case, taken: list[Sample], leaf: int, level: str) ->
 
 def _note(case: Case, name: str, argument: str, why: str) -> Finding:
     case.facts["verdict"] = "intent"
+    case.facts.setdefault("meant", set()).add(argument)
     return Finding(
         name,
         f"the gradient of {argument!r} is not the derivative, on purpose it seems: {why}; values not compared",
@@ -256,7 +308,7 @@ def _finding(case: Case, trouble: Trouble, cause: Cause) -> Finding:
         f"gradient of {trouble.name!r} is wrong: got {evidence.get('got')}, expected {evidence.get('expected')}"
         + (f" at {index}" if index else "")
     )
-    return Finding(
+    found = Finding(
         cause.name,
         message,
         cause=cause.cause,
@@ -265,6 +317,9 @@ def _finding(case: Case, trouble: Trouble, cause: Cause) -> Finding:
         evidence=evidence,
         level=_level(case, trouble, cause, outside),
     )
+    if found.severity == "error":
+        evidence.update(shrink.evidence(case, trouble.reference, trouble.leaf, sample))
+    return found
 
 
 def _level(case: Case, trouble: Trouble, cause: Cause, outside: bool) -> str | None:
@@ -272,14 +327,4 @@ def _level(case: Case, trouble: Trouble, cause: Cause, outside: bool) -> str | N
         return None if case.facts.get("asked", True) or infer.is_parameter(trouble.name) else "note"
     if not outside:
         return None
-    return "warning" if _pointwise(case, trouble) else "note"
-
-
-def _pointwise(case: Case, trouble: Trouble) -> bool:
-    """Whether the argument acts element by element: then every value is as good as the given ones."""
-    sample = trouble.wrong[0]
-    weights = [
-        torch.zeros_like(o) if g is None and tree.is_differentiable(o) else g
-        for o, g in zip(sample.outputs, sample.incoming, strict=True)
-    ]
-    return pointwise(case, case.arguments, weights, trouble.leaf) is not None
+    return "warning" if is_pointwise(case, trouble.leaf) else "note"

@@ -1,0 +1,1 @@
+"""Arguments that nobody gave: what a source shows about its parameters, and a search that follows the errors."""

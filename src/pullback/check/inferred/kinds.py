@@ -1,0 +1,213 @@
+"""What each parameter of a target may be, likeliest first: from default, annotation, calls, use and name."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import enum
+import inspect
+import re
+import sys
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from pullback.check.inferred import calls
+from pullback.check.inferred.names import FLOATING, Sized, blend, by_name, is_parameter, is_tensor
+from pullback.check.inferred.source import Method, methods, returned
+from pullback.check.inferred.uses import Use, uses
+from pullback.check.inferred.values import Config, Made
+from pullback.check.target import Target
+
+EXTRA: tuple[Any, ...] = (
+    "tensor", "last", "scalar", 0.7, 2, True, None, "index", "mask", "channel", "positive", "one", "weight",
+    "weight_t", "list", blend, "unit", "rows", "column", "first", "flat_index", "spd", "square", "module", "batched",
+    "out", 1, (2, 2),
+    "constant", "tril", "nspd", "shape", "complex", "kernel", "points", "pairs", "array", "n0", "n-1", "n1",
+)  # fmt: skip
+ANNOTATED: list[tuple[str, list[Any]]] = [
+    ("Tensor", ["tensor"]), ("bool", [True, False]), ("int", [2, 1]), ("float", [0.7]), ("str", ["mean", "sum"]),
+    ("Callable", [blend]), ("Module", ["module"]), ("Size", ["shape"]), ("ndarray", ["array"]),
+    ("dtype", [torch.float32]), ("device", ["cpu"]),
+]  # fmt: skip
+SEQUENCES = re.compile(r"\b([Ll]ist|Sequence|Iterable|[Tt]uple)\[")
+
+
+def options(target: Target) -> tuple[list[inspect.Parameter], list[list[Any]]]:
+    """The parameters that values are wanted for, and for each what it may be."""
+    found = methods(target)
+    parameters = wanted(target, found)
+    seen = uses([p.name for p in parameters], found)
+    slots, given = returned(target), calls.literals(target)
+    text = "\n".join(ast.unparse(one.tree) for one in found)
+    lists = []
+    for place, parameter in enumerate(parameters):
+        slot = slots[place] if place < len(slots) else None
+        literal = [*given.get(place, []), *given.get(parameter.name, [])]
+        ordered = _ordered(target, parameter, seen[parameter.name], slot, literal)
+        lists.append(unique([*_special(ordered, text), *EXTRA]))
+    return parameters, lists
+
+
+def rank(target: Target) -> int:
+    """The number of dimensions that the source expects of the first tensor that it says anything about."""
+    found = methods(target)
+    seen = uses([p.name for p in wanted(target, found)], found)
+    return next((use.rank for use in seen.values() if use.rank), 0)
+
+
+def at_least(target: Target) -> int:
+    """The fewest dimensions that will do for the first two tensors."""
+    found = methods(target)
+    seen = uses([p.name for p in wanted(target, found)], found)
+    return max([use.at_least for use in list(seen.values())[:2]], default=0)
+
+
+def _ordered(target: Target, p: inspect.Parameter, use: Use, slot: bool | None, literal: list[Any]) -> list[Any]:
+    noted = _annotated(target, p.annotation)
+    named = by_name(p.name)
+    tensors = [k for k in [*use.kinds, *named] if is_tensor(k)]
+    evident = use.tensor > 0 or slot is True or bool(noted and noted[0] == "tensor") or "binary" in named
+    if slot is True:
+        tensors = [k for k in tensors if k in FLOATING or isinstance(k, Sized)]
+        if "scalar" in named or is_parameter(p.name):  # one number per feature shows more; if it fails, a single one
+            tensors = [*[k for k in tensors if k not in ("scalar", "tensor")], "last", "channel", "scalar"]
+    usual = ["last", "channel", "tensor", "scalar"] if is_parameter(p.name) else ["tensor"]
+    usual += ["constant"] if slot is False else []
+    plain = _plain(p, use, named, noted, literal)
+    if use.attributes and not use.tensor:
+        return [*literal, *noted, Config({a: _likeliest(a) for a in use.attributes}), *plain]
+    if evident and not (noted and not is_tensor(noted[0]) and noted[0] != "list"):
+        first = noted if "list" in noted else []
+        return [*first, *tensors, *usual, *plain]
+    if noted:
+        return [*plain, *noted, *tensors]
+    if slot is False or literal or use.strings or "callable" in use.kinds:
+        return [*plain, *tensors, *usual] if plain else [*tensors, *usual, 0.7, 2, True]
+    return [*plain, *tensors] if named and not is_tensor(named[0]) else [*tensors, *usual, *plain]
+
+
+def _plain(p: inspect.Parameter, use: Use, named: list[Any], noted: list[Any], literal: list[Any]) -> list[Any]:
+    """What is no tensor: the default, what the module passes, words, functions, numbers."""
+    default = [] if p.default is p.empty or (p.default is None and use.tensor) else [p.default]
+    if any(type(k) is float for k in named):  # 0 and 1 hide a factor that a formula forgets
+        telling = [v for v in [*default, *literal] if not _hides(v)]
+        default, literal = telling, [k for k in named if type(k) is float] + [v for v in default + literal if _hides(v)]
+    called = [blend, "module"] if "callable" in use.kinds else []
+    words = [*([None] if use.none else [])]
+    used = [k for k in use.kinds if not is_tensor(k) and k != "callable"]
+    fitting = [k for k in named if not is_tensor(k) and (not noted or any(type(k) is type(n) for n in noted))]
+    return [*called, *default, *literal, *use.strings, *fitting, *noted, *used, *words]
+
+
+def _hides(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, (int, float)) and value in (0, 1, -1)
+
+
+def _likeliest(name: str) -> Any:
+    found = by_name(name)
+    return found[0] if found else 0.7
+
+
+def _special(ordered: list[Any], text: str) -> list[Any]:
+    if re.search(r"\.imag\b|fft|complex|conj", text):
+        ordered = [kind for option in ordered for kind in (("complex", option) if option == "tensor" else (option,))]
+    if "-100" in text and "index" in ordered:
+        ordered = ["ignored", *ordered]
+    return ordered
+
+
+def unique(found: Sequence[Any]) -> list[Any]:
+    """Each option once, in order."""
+    seen: set[tuple[str, str]] = set()
+    kept = []
+    for option in found:
+        key = (type(option).__name__, repr(option))
+        if key not in seen:
+            seen.add(key)
+            kept.append(option)
+    return kept
+
+
+def _annotated(target: Target, note: Any) -> list[Any]:
+    """What an annotation allows; nothing if there is none or it says nothing."""
+    if note is inspect.Parameter.empty:
+        return []
+    resolved = _resolved(target, note)
+    own = _of_class(target, resolved)
+    if own:
+        return own
+    text = note if isinstance(note, str) else inspect.formatannotation(note)
+    if SEQUENCES.search(text):
+        return ["list"] if "Tensor" in text else [(1, 1), (2, 2), [2, 2]]
+    return next((list(kinds) for word, kinds in ANNOTATED if word in text), [])
+
+
+def _resolved(target: Target, note: Any) -> Any:
+    if not isinstance(note, str):
+        return note
+    module = sys.modules.get(getattr(target.subject, "__module__", ""))
+    try:
+        return eval(note, dict(vars(module)) if module else {})
+    except Exception:  # an annotation that only a type checker can read
+        return note
+
+
+def _of_class(target: Target, note: Any) -> list[Any]:
+    if typing.get_origin(note) is typing.Literal:
+        return list(typing.get_args(note))
+    inner = [a for a in typing.get_args(note) if a is not type(None)]
+    if inner and type(None) in typing.get_args(note):
+        return _of_class(target, inner[0])
+    if not isinstance(note, type) or issubclass(note, torch.Tensor):
+        return []
+    if issubclass(note, enum.Enum):
+        return list(note)
+    if dataclasses.is_dataclass(note) or hasattr(note, "_fields"):
+        return [Made(note, _fields(target, note))]
+    return ["module"] if issubclass(note, torch.nn.Module) else []
+
+
+def _fields(target: Target, cls: Callable[..., Any]) -> dict[str, Any]:
+    """A kind for every field of a configuration class that has no default."""
+    kinds = {}
+    for name, p in inspect.signature(cls).parameters.items():
+        if p.default is p.empty:
+            named, noted = by_name(name), _annotated(target, p.annotation)
+            fitting = [k for k in named if any(type(k) is type(n) or (is_tensor(k) and is_tensor(n)) for n in noted)]
+            kinds[name] = [*fitting, *noted, *named, 0.7][0]
+    return kinds
+
+
+def wanted(target: Target, found: list[Method]) -> list[inspect.Parameter]:
+    """The positional parameters; ``*args`` under the names that the source unpacks them to, else twice."""
+    given = _signature(target)
+    if given is None:
+        return [inspect.Parameter("x", inspect.Parameter.POSITIONAL_ONLY)]
+    names = set(target.parameters) | {target.variadic}
+    kept = [p for p in given if p.name in names and p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+    return [one for p in kept for one in (_variadic(p, found) if p.kind is p.VAR_POSITIONAL else [p])]
+
+
+def _signature(target: Target) -> list[inspect.Parameter] | None:
+    fn = target.subject.forward if target.function is not None or target.kind == "module" else target.subject
+    fn = getattr(fn, "_init_fn", fn)
+    try:
+        return list(inspect.signature(fn).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def _variadic(p: inspect.Parameter, found: list[Method]) -> list[inspect.Parameter]:
+    for node in (n for one in found[:1] for n in ast.walk(one.tree)):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple) and _is(node.value, p.name):
+            names = [e.id for e in node.targets[0].elts if isinstance(e, ast.Name)]
+            if len(names) == len(node.targets[0].elts):
+                return [inspect.Parameter(name, p.POSITIONAL_ONLY) for name in names]
+    return [p.replace(kind=p.POSITIONAL_ONLY, default=p.empty)] * 2
+
+
+def _is(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name

@@ -1,0 +1,116 @@
+"""What a parameter is likely to be, by its name alone: one row per kind of name, likeliest first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from pullback.check import tree
+
+PARAMETER = re.compile(
+    r"^(weights?|w\d?|bias(es)?|b|gain|gamma|slope|scale|v_?th\w*|thr\w*|threshold|offset|temperature|kernel|step(_?size)?)$"
+)
+TENSORS = (
+    "tensor", "last", "channel", "scalar", "one", "rows", "column", "first", "weight", "weight_t", "out", "kernel",
+    "kernel1d", "square", "batched", "index", "flat_index", "column_index",
+    "mask", "positive", "nonneg", "unit", "spd", "nspd", "tril",
+    "binary", "constant", "list", "complex", "ignored", "pairs", "points",
+)  # fmt: skip
+FIXED = ("index", "flat_index", "column_index", "mask", "ignored", "pairs", "nonneg", "constant")  # take no gradient
+FLOATING = tuple(k for k in TENSORS if k not in FIXED)
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A tensor with as many numbers as other parameters say."""
+
+    sizes: tuple[str, ...]
+
+
+def blend(*things: Any, **options: Any) -> torch.Tensor:
+    """A smooth function of any number of tensors, for parameters that are functions."""
+    given = [torch.tanh(t) for t in tree.tensors(things) if tree.is_differentiable(t)]
+    return torch.as_tensor(sum(given))
+
+
+NAMES: list[tuple[str, Sequence[Any]]] = [
+    (r"^(eps|epsilon)\w*$", (1e-5, "scalar")),
+    (r"^(dim|axis)$", (-1, 0, 1)),
+    (r"^(dims|axes)$", ((-1,), (0,))),
+    (r"^(p|prob|keep\w*|drop\w*|rate|momentum|decay|smoothing)$", (0.5, "tensor")),
+    (r"^(n_?bits?|num_?bits|bits?|bit_?width|nbit|k_?bits?|wbits?|abits?|bitw\w*)$", (4, "tensor", 4.0)),
+    ((r"^(k|n|m|num\w*|n_\w+|\w+_size|size|block\w*|count|levels?|heads?|steps?|times?|iters?|max_iter\w*|n?iter|order|"
+      r"degree|depth|world_size|rank|timesteps?|\w+_dim|nbr\w*|n[a-z]{1,6}s)$"), (2, 3, "tensor", "n0", "n-1", 4, 1)),
+    (r"^(stride|group_size|groups?|dilation)$", (1, 2)),
+    (r"^(padding|pad|offset_index|ignore_index)$", (0, 1)),
+    (r"^(kernel_size|ksize|window\w*|factor_int|upscale\w*|downscale\w*)$", (2, 3)),
+    (r"^(reduction)$", ("mean", "sum", "none")),
+    (r"^(mode|method|kind|approx\w*|norm)$", ("mean", "sum", "bilinear", "tanh", "none", "constant", "tensor", 2)),
+    ((r"^(training|inplace|train|is_\w+|use_\w+|with_\w+|keepdim|signed|unsigned|symmetric|sym\w*|debug|verbose|flag|"
+      r"dense|biased|unbiased|narrow\w*|return_\w+|deterministic|normalize\w*|align_corners|causal|enable\w*|"
+      r"preserve_\w+|compute_\w+|has_\w+|do_\w+|should_\w+|stochastic|per_\w+|batch_first|transposed?|bidirectional)$"),
+     (True, False)),
+    (r"^(shape|output_size|out_size|normalized_shape|sizes?)$", ("shape", 2, (2,))),
+    (r"^\w*mask\w*$", ("mask", "tensor", "nonneg")),
+    ((r"^(idx|index|indices|ids|labels?|lengths?|segment\w*|batch\w*|positions?|tokens?|\w+_(idx|index|ids|labels?))$"),
+     ("index", "tensor", "flat_index", 2)),
+    (r"^(targets?|y_true|gt|truth)$", ("tensor", "index", "nonneg")),
+    (r"^(lo|low|lower\w*|min\w*|a_min|minimum|\w*_min|q_?min|vmin|clip_?min|qn)$", (-1.0, "scalar", "tensor", -8)),
+    (r"^(hi|high|upper\w*|max\w*|a_max|maximum|\w*_max|q_?max|vmax|clip_?max|qp|bound|limit|clip\w*)$",
+     (1.0, "scalar", "tensor", 7)),
+    (r"^(offset|shift|center|centre|mean|loc)$", ("tensor", "scalar", "last", 0.5)),
+    ((r"^(alpha|beta|gamma|lambd?a?_?|lmbda|lamda|coeffs?|coefs?|c|slope|tau|temp\w*|factor|strength|sigma|gain|width|"
+      r"v_?th|thr\w*|threshold|scal\w*|weight_decay|delta|margin|rho|theta|power|exponent|grad_scale|scale_grad|"
+      r"half_width|damp\w*|const\w*|ratio|length_?scale|negative_slope|leak|zeta|kappa|nu|mu|hyper\w*|sharp\w*|grad\w*|lr|t|dt|h|"
+      r"length|l)$"),
+     (0.7, "scalar", "tensor", "last", 1)),
+    (r"^(zero_point|zp)$", (0, 0.0, "scalar", "tensor")),
+    (r"^(dtype|out_dtype)$", (torch.float32, None)),
+    (r"^(device)$", ("cpu", None)),
+    ((r"^(fn|func|function|f|act\w*|callable|run_function|forward_fn|op|nonlin\w*|g_?fn|closure|loss_fn|criterion|"
+      r"surrogate\w*|spike_\w+|\w*_(fn|func|function))$"), (blend, "module", "tensor")),
+    (r"^(module|model|layer|net\w*|block|cell)$", ("module", blend)),
+    (r"^(group|process_group|generator|rng|stream|handle|hook|name|state|comm|cfg|config|args|ctx_?\w*|options?)$",
+     (None, "tensor", 1)),
+    (r"^(positive|variance|var|std|det|r|radius|distance|dist)$", ("positive", "tensor", 0.5)),
+    (r"^(prob\w*|\w+_probs?)$", ("unit", "tensor", 0.5)),
+    (r"^(cov\w*|spd|gram|covariance\w*|precision_matrix)$", ("spd", "tensor", "positive")),
+    (r"^(chol\w*|tril\w*|\w*cholesky\w*|l_mat)$", ("tril", "tensor")),
+    (r"^(spikes?|spk\w*|z_spk)$", ("binary", "tensor")),
+]  # fmt: skip
+
+
+def by_name(name: str) -> list[Any]:
+    """What a parameter of a name may be; nothing if the name says nothing."""
+    return next((list(kinds) for pattern, kinds in NAMES if re.match(pattern, name.lower())), [])
+
+
+WORDS = [  # what a docstring says of a parameter
+    (r"symmetric|positive.?(semi)?.?definite|\bSPD\b|\bPSD\b|covariance", "spd"),
+    (r"lower.?triang|cholesky", "tril"),
+    (r"probabilit|in \[0, ?1\]|between 0 and 1", "unit"),
+    (r"\bmask\b|boolean", "mask"),
+    (r"LongTensor|indices|class labels|int64", "index"),
+    (r"positive", "positive"),
+    (r"complex", "complex"),
+]
+
+
+def by_words(name: str, text: str) -> list[str]:
+    """What a docstring's lines on a parameter say that it is."""
+    lines = re.findall(rf"^\s*(?::param\s+)?\W*{re.escape(name)}\W.*$", text, re.MULTILINE)
+    return [kind for pattern, kind in WORDS if any(re.search(pattern, line, re.IGNORECASE) for line in lines)]
+
+
+def is_parameter(name: str) -> bool:
+    """Whether an argument's name is that of something that is trained."""
+    return bool(PARAMETER.match(name))
+
+
+def is_tensor(kind: Any) -> bool:
+    """Whether a kind stands for a tensor."""
+    return isinstance(kind, Sized) or (isinstance(kind, str) and kind in TENSORS)

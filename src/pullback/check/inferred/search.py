@@ -1,0 +1,237 @@
+"""A search for arguments that follows the errors: what stands behind the line that failed is changed first."""
+
+from __future__ import annotations
+
+import heapq
+import inspect
+import itertools
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from pullback import _describe
+from pullback.check import battery, tree
+from pullback.check.arguments import arguments
+from pullback.check.case import Case, Outcome
+from pullback.check.inferred import kinds, values
+from pullback.check.inferred.names import is_parameter
+from pullback.check.inferred.source import Method, Names, methods
+from pullback.check.probes import contract
+from pullback.check.target import Target
+
+SECONDS = 6.0  # for the whole search
+MORE = 1.0  # for further sets once one is found
+GUESSES = 5
+SURE = ("wrong-grad-count", "nested-tuple-return", "recompute-no-enable-grad", "dirty-not-returned", "undefined-name",
+        "unknown-torch-attribute", "ctx-attribute-unset", "missing-grad-output", "grad-output-mutated",
+        "legacy-nonstatic", "rng-not-saved", "saved-tensor-mutated", "inplace-unmarked")  # fmt: skip
+FIRST = (9, 0)  # before anything that varies what failed
+BEYOND = 10**9  # the line of an error that comes after backward's last
+FINAL = [  # errors that no arguments avert, and what they mean
+    ("it has no implementation for the CPU", r"from the 'CPU' backend|CPU backend.*not (impl|avail)"),
+    ("it has no forward of its own", r"type object '\w+' has no attribute|NotImplementedError: $"),
+    ("it needs a GPU", r"not compiled with CUDA|no NVIDIA driver|No CUDA GPUs|CUDA driver|cuda.*not available"),
+    ("it needs a library that is not here", r"triton|Pointer argument|'?_Nothing'? object|'_Nothing'"),
+    ("it needs a process group", r"process group has not been|torch.distributed is not|init_process_group"),
+    ("it needs a compiled library", r"no attribute '_?C'|undefined symbol|shared object|No module named"),
+]
+PATIENCE = 40  # trials that end so before the search gives up
+Values = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class State:
+    """One set of arguments: the number of the main shape, and for each parameter that of its kind."""
+
+    main: int
+    chosen: tuple[int, ...]
+
+    def changed(self, place: int, option: int) -> State:
+        """The same with another kind for one parameter."""
+        return State(self.main, (*self.chosen[:place], option, *self.chosen[place + 1 :]))
+
+
+@dataclass
+class Tried:
+    """How far a set of arguments came: ``sure``, ``all``, ``forward`` or nothing; the error; which line raised it."""
+
+    works: str
+    message: str = ""
+    stage: int = 0
+    line: int = 0
+
+
+def search(target: Target) -> tuple[list[Values], str]:
+    """A few sets of arguments of different shapes for which forward and backward run, else for which forward runs."""
+    return Search(target).run()
+
+
+class Search:
+    """Best first: the sets that came furthest are varied first."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.methods = methods(target)
+        self.parameters, self.options = kinds.options(target)
+        self.names = Names(tuple(p.name for p in self.parameters), self.methods)
+        self.mains = _sorted(values.MAINS, kinds.rank(target), kinds.at_least(target))
+        self.queue: list[tuple[Any, ...]] = []
+        self.seen: set[State] = set()
+        self.order = itertools.count()
+
+    def run(self) -> tuple[list[Values], str]:
+        """The sets found, and the last error of the set that came furthest."""
+        self._start()
+        deadline, best = time.perf_counter() + SECONDS, Tried("", "nothing tried", -1)
+        partly: list[Values] = []
+        hopeless = 0
+        while self.queue and time.perf_counter() < deadline and hopeless < PATIENCE:
+            state = heapq.heappop(self.queue)[-1]
+            given = self.values(state)
+            tried = self.trial(given)
+            if tried.works == "sure":
+                return [self._short(given)], ""
+            if tried.works == "all":
+                return self._more(state, given), ""
+            if tried.works == "forward" and not partly:
+                partly.append(given)
+            if (tried.stage, tried.line) > (best.stage, best.line):
+                best = tried
+            hopeless += final(tried.message) != ""
+            self._vary(state, tried)
+        return partly, final(best.message) or best.message
+
+    def _start(self) -> None:
+        first = State(0, (0,) * len(self.parameters))
+        mains = range(len(self.mains)) if values.has_tensor(self._kinds(first)) else range(1)
+        for main in mains:
+            self._push(State(main, first.chosen), FIRST, 0, main)
+            constant = tuple(o.index("constant") if "constant" in o[:3] else 0 for o in self.options)
+            self._push(State(main, constant), FIRST, 1, main)
+
+    def _kinds(self, state: State) -> list[Any]:
+        return [options[i] for options, i in zip(self.options, state.chosen, strict=True)]
+
+    def values(self, state: State) -> Values:
+        """The arguments of a state; NaN stands for what could not be made."""
+        try:
+            return values.together(self._kinds(state), self.mains[state.main], [p.name for p in self.parameters])
+        except Exception:  # a configuration class that refuses what its fields say
+            return ()
+
+    def _push(self, state: State, progress: tuple[int, int], depth: int, option: int) -> None:
+        if state not in self.seen:
+            self.seen.add(state)
+            stage, line = progress
+            heapq.heappush(self.queue, (-stage, -line, depth, option, next(self.order), state))
+
+    def _vary(self, state: State, tried: Tried) -> None:
+        """Queue what lies one change away: kinds of the parameters behind the failing line, then other shapes."""
+        progress, depth = (tried.stage, tried.line), sum(map(bool, state.chosen)) + 1
+        for place in self._culprits(tried):
+            for option in range(len(self.options[place])):
+                self._push(state.changed(place, option), progress, depth, option)
+        for main in range(len(self.mains)) if depth > 1 else ():
+            self._push(State(main, state.chosen), progress, depth, main + 3)
+
+    def _culprits(self, tried: Tried) -> list[int]:
+        everything = list(range(len(self.parameters)))
+        for one in self.methods:
+            blamed = one.blamed(tried.line)
+            if blamed is not None and _inside(one, tried.line):
+                behind = self.names.behind(blamed)
+                found = [i for i in everything if self.parameters[i].name in behind]
+                return found or everything
+        return everything
+
+    def _more(self, state: State, first: Values) -> list[Values]:
+        """The set found, and others of the same kinds or nearly, that can show as much."""
+        good, keys, deadline = [first], {_describe.value(first)}, time.perf_counter() + MORE
+        for other in self._near(state):
+            if len(good) >= GUESSES or time.perf_counter() > deadline:
+                break
+            given = self.values(other)
+            key = _describe.value(given)
+            if key not in keys and telling(given, first) and self.trial(given).works == "all":
+                keys.add(key)
+                good.append(given)
+        return good
+
+    def _near(self, state: State) -> Iterator[State]:
+        for main in range(len(self.mains)):
+            yield State(main, state.chosen)
+        for place, parameter in enumerate(self.parameters):
+            others = range(4 if is_parameter(parameter.name) else 2)
+            yield from (state.changed(place, option) for option in others)
+
+    def _short(self, given: Values) -> Values:
+        """Without the defaults, if it runs like that: what is not passed needs no gradient."""
+        required = sum(p.default is p.empty for p in self.parameters)
+        short = given[:required]
+        return short if len(short) < len(given) and self.trial(short).works == "all" else given
+
+    def trial(self, given: Values) -> Tried:
+        """How far a set of arguments comes."""
+        try:
+            made = arguments(self.target, given)
+            outcome = Case(self.target, made, made).run()
+        except Exception as error:
+            return Tried("", str(error))
+        if outcome.ok:
+            return _finished(outcome)
+        message = f"{type(outcome.error).__name__}: {outcome.error}"
+        if contract.certain(outcome, SURE) or (outcome.stage == "backward" and battery.AMBIGUOUS in message):
+            return Tried("sure", message)
+        backward = outcome.stage == "backward"
+        line = _line(outcome.error, self.methods) or (BEYOND if backward else 0)
+        return Tried("forward" if backward else "", message, int(backward), line)
+
+
+def final(message: str) -> str:
+    """What an error means that no arguments avert; empty for any other."""
+    found = next((meaning for meaning, pattern in FINAL if re.search(pattern, message, re.IGNORECASE)), "")
+    return f"{found}: {message}" if found else ""
+
+
+def _finished(outcome: Outcome) -> Tried:
+    tracked = [out for out in outcome.outputs if out.requires_grad and out.numel()]
+    if not tracked:
+        return Tried("forward" if outcome.outputs else "", "no output takes a gradient", 2)
+    finite = all(bool(torch.isfinite(out).all()) for out in tracked)
+    return Tried("all") if finite else Tried("forward", "the output is not finite", 2, 1)
+
+
+def _line(error: BaseException | None, found: list[Method]) -> int:
+    """The line of forward or backward that an error came from."""
+    codes = {one.code for one in found}
+    trace, line = error.__traceback__ if error else None, 0
+    while trace is not None:
+        line = trace.tb_lineno if trace.tb_frame.f_code in codes else line
+        trace = trace.tb_next
+    return line
+
+
+def _inside(one: Method, line: int) -> bool:
+    return one.start <= line <= one.start + (one.tree.end_lineno or 0)
+
+
+def _sorted(mains: Sequence[values.Shape], rank: int, at_least: int) -> list[values.Shape]:
+    return sorted(mains, key=lambda main: (rank > 0 and len(main) != rank, len(main) < at_least))
+
+
+def telling(given: Sequence[Any], first: Sequence[Any]) -> bool:
+    """Whether arguments can show as much as the first ones: as many numbers along as many dimensions."""
+    shapes = [
+        [(t.is_floating_point(), *[d > 1 for d in t.shape]) for t in tree.tensors(tuple(v))] for v in (given, first)
+    ]
+    rows = [[t.shape[0] for t in tree.tensors(tuple(v)) if t.ndim] for v in (given, first)]
+    return shapes[0] == shapes[1] and min(rows[0], default=9) >= min(3, *rows[1], 3)
+
+
+def signature(target: Target) -> inspect.Signature:
+    """What the search takes the target's parameters to be."""
+    return inspect.Signature(kinds.wanted(target, methods(target)))

@@ -1,0 +1,281 @@
+"""What forward and backward do with each parameter: call it, compare it with words, unpack it, index with it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from pullback.check.inferred.names import Sized, by_name, by_words
+from pullback.check.inferred.source import Method, Names
+
+MAKERS = {"zeros", "ones", "full", "empty", "arange", "linspace", "randn", "rand", "range", "eye", "randint", "int"}
+INDEXES = {"index_select": 1, "gather": 1, "scatter": 1, "scatter_": 1, "scatter_add": 1, "scatter_add_": 1,
+           "index_add": 1, "index_add_": 1, "take": 0, "index_copy_": 1, "index_fill_": 1}  # fmt: skip
+LISTS = {"len", "zip", "enumerate", "tuple", "list", "cat", "stack"}
+TAKES: dict[tuple[str, int], Any] = {  # what a function takes at a place
+    ("linear", 1): "weight", ("matmul", 1): "weight_t", ("mm", 1): "weight_t", ("bmm", 1): "batched",
+    ("embedding", 0): "index", ("embedding", 1): "weight", ("one_hot", 0): "index", ("bincount", 0): "index",
+    ("nll_loss", 1): "index", ("cross_entropy", 1): "index", ("where", 0): "mask", ("cholesky", 0): "spd",
+    ("cholesky_solve", 1): "tril", ("cholesky_inverse", 0): "tril", ("solve_triangular", 0): "tril",
+    ("triangular_solve", 1): "tril", ("sqrt", 0): "positive", ("log", 0): "positive", ("rsqrt", 0): "positive",
+}  # fmt: skip
+CONVOLUTIONS = {"conv1d": 3, "conv2d": 4, "conv3d": 5, "conv_transpose2d": 4, "unfold": 4, "max_pool2d": 4,
+                "avg_pool2d": 4, "interpolate": 4, "pixel_shuffle": 4, "grid_sample": 4, "bmm": 3, "max_pool1d": 3,
+                "adaptive_avg_pool2d": 4, "batch_norm": 0, "conv2d_weight": 4, "conv2d_input": 4}  # fmt: skip
+NUMBERS = {"real", "imag", "is_integer", "numerator", "denominator", "bit_length", "lower", "upper", "startswith",
+           "items", "keys", "values", "get", "append", "split", "format", "index", "count", "copy"}  # fmt: skip
+
+
+@dataclass
+class Use:
+    """What a source shows about one parameter."""
+
+    kinds: list[Any] = field(default_factory=list)
+    strings: list[str] = field(default_factory=list)
+    attributes: list[str] = field(default_factory=list)
+    tensor: int = 0
+    rank: int = 0
+    at_least: int = 0
+    none: bool = False
+
+    def add(self, kind: Any) -> None:
+        """Note a kind that the source suggests."""
+        if kind not in self.kinds:
+            self.kinds.append(kind)
+
+
+def uses(parameters: Sequence[str], methods: list[Method]) -> dict[str, Use]:
+    """What is done with each parameter, directly or after a copy."""
+    names = Names(tuple(parameters), methods)
+    found = {name: Use() for name in parameters}
+    for method in methods:
+        reader = _Reader(names, found)
+        reader.visit(method.tree)
+        for use in list(found.values())[:1]:
+            use.rank = use.rank or reader.ranked
+        for name, use in found.items():
+            use.kinds[:0] = by_words(name, ast.get_docstring(method.tree) or "")
+    return found
+
+
+class _Reader(ast.NodeVisitor):
+    def __init__(self, names: Names, found: dict[str, Use]) -> None:
+        self.names, self.found, self.ranked = names, found, 0
+
+    def use(self, node: ast.AST | None) -> Use | None:
+        """The use of the parameter that a node is, if it is one."""
+        name = self.names.is_(node) if isinstance(node, ast.expr) else None
+        return self.found.get(name) if name is not None else None
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        use = self.use(node.value)
+        if use is not None and not isinstance(node.ctx, ast.Store):
+            if hasattr(torch.Tensor, node.attr) and node.attr not in NUMBERS:
+                use.tensor += 1
+            elif node.attr not in NUMBERS:
+                use.attributes.append(node.attr)
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if (use := self.use(node.func)) is not None:
+            use.add("callable")
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        self._arguments(name, node)
+        for keyword in node.keywords:
+            use = self.use(keyword.value)
+            if use is not None and not keyword.arg:
+                use.add({})
+            elif use is not None:
+                use.kinds += [kind for kind in by_name(keyword.arg or "") if kind not in use.kinds]
+        if isinstance(node.func, ast.Attribute):
+            self._method(name, node.func.value, node.args)
+        self.generic_visit(node)
+
+    def _arguments(self, name: str, node: ast.Call) -> None:
+        for place, argument in enumerate(node.args):
+            use = self.use(argument.value if isinstance(argument, ast.Starred) else argument)
+            if use is None:
+                continue
+            if isinstance(argument, ast.Starred) or name in LISTS:
+                use.add("list")
+            elif name in MAKERS:
+                use.add(2)
+            elif name in ("save_for_backward", "mark_dirty") or _of_torch(node.func, place):
+                use.tensor += 1
+            if name in CONVOLUTIONS:
+                self._convolution(use, name, place)
+            elif (name, place) in TAKES:
+                use.add(TAKES[name, place])
+
+    def _convolution(self, use: Use, name: str, place: int) -> None:
+        if place == 0:
+            use.rank = use.rank or CONVOLUTIONS[name]
+        elif name.startswith("conv"):
+            use.add(("kernel", "kernel", "out")[place] if place < 3 else 1)
+        else:
+            use.add(2)
+
+    def _method(self, name: str, owner: ast.expr, arguments: list[ast.expr]) -> None:
+        own = self.use(owner)
+        if own is not None:
+            self._of_tensor(own, name, arguments)
+        if name in INDEXES and len(arguments) > INDEXES[name]:
+            for kind in ("column_index", "flat_index") if name.startswith(("gather", "scatter")) else ("index",):
+                self._add(arguments[INDEXES[name]], kind)
+        if name.startswith("masked_") and arguments:
+            self._add(arguments[0], "mask")
+        if name in ("mm", "matmul", "bmm") and arguments:
+            self._add(arguments[0], "batched" if name == "bmm" else "weight_t")
+            if isinstance(arguments[0], ast.Call) and isinstance(arguments[0].func, ast.Attribute):
+                self._add(arguments[0].func.value, "weight")  # x.mm(w.t())
+
+    def _of_tensor(self, use: Use, name: str, arguments: list[ast.expr]) -> None:
+        constants = [c for a in arguments if (c := _integer(a)) is not None]
+        if name in ("view", "reshape"):
+            self._viewed(use, arguments)
+        elif name == "permute" and len(constants) == len(arguments):
+            use.rank = use.rank or len(constants)
+        elif name == "t":
+            use.rank = use.rank or 2
+        elif name in ("size", "transpose", "sum", "mean", "unsqueeze", "stride") and constants:
+            use.at_least = max([use.at_least, *[c + 1 if c >= 0 else -c for c in constants]])
+
+    def _viewed(self, use: Use, arguments: list[ast.expr]) -> None:
+        """``w.view(1, -1, 1, 1)`` is one number per channel, ``w.view(1, heads, 1)`` one per head."""
+        sizes = [n for a in arguments if (n := self.names.is_(a)) is not None]
+        ones = [_integer(a) for a in arguments]
+        if sorted(one for one in ones if one is not None) == [-1, *[1] * (len(ones) - 1)] and len(ones) > 1:
+            use.kinds.insert(0, "channel" if ones.index(-1) == 1 else "first" if ones.index(-1) == 0 else "last")
+            self.ranked = max(self.ranked, len(ones))
+        elif sizes and ones.count(1) == len(ones) - len(sizes):
+            use.kinds.insert(0, Sized(tuple(sizes)))
+
+    def _add(self, node: ast.expr, kind: Any) -> None:
+        if (use := self.use(node)) is not None:
+            use.add(kind)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        shape = _shape_of(node.value)
+        if shape is not None and isinstance(node.targets[0], ast.Tuple):
+            use, names = self.use(shape), node.targets[0].elts
+            starred = any(isinstance(name, ast.Starred) for name in names)
+            if use is not None and starred:
+                use.at_least = max(use.at_least, len(names) - 1)
+            elif use is not None:
+                use.rank = use.rank or len(names)
+        self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        use, right = self.use(node.left), node.comparators[0]
+        if use is not None:
+            self._compared(use, right)
+        owner = _dim_of(node.left)
+        if owner is not None and (ranked := self.use(owner)) is not None and isinstance(node.ops[0], ast.Eq):
+            ranked.rank = ranked.rank or _integer(right) or 0
+        self.generic_visit(node)
+
+    def _compared(self, use: Use, right: ast.expr) -> None:
+        for constant in ast.walk(right):
+            if isinstance(constant, ast.Constant):
+                if isinstance(constant.value, str) and constant.value not in use.strings:
+                    use.strings.append(constant.value)
+                use.none |= constant.value is None
+                if type(constant.value) is int:
+                    use.add(constant.value)
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        if isinstance(node.op, ast.MatMult):
+            self._add(node.right, "weight_t")
+            if isinstance(node.right, (ast.Attribute, ast.Call)):
+                inner = node.right.func if isinstance(node.right, ast.Call) else node.right
+                if isinstance(inner, ast.Attribute) and inner.attr in ("T", "t", "mT", "transpose"):
+                    self._add(inner.value, "weight")
+        if isinstance(node.op, (ast.FloorDiv, ast.LShift)):
+            self._add(node.right, 2)
+        if isinstance(node.op, ast.Pow) and isinstance(node.left, ast.Constant):
+            self._add(node.right, 3)
+        self.generic_visit(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
+        if isinstance(node.op, ast.Invert):
+            self._add(node.operand, "mask")
+        self._truth(node.operand if isinstance(node.op, ast.Not) else None)
+        self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> None:
+        self._truth(node.test)
+        self.generic_visit(node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self._truth(node.test)
+        self.generic_visit(node)
+
+    def _truth(self, node: ast.expr | None) -> None:
+        if node is not None and (use := self.use(node)) is not None:
+            use.add(True)
+            use.add(False)
+
+    def visit_For(self, node: ast.For) -> None:
+        self._add(node.iter, "list")
+        self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        shape, at = _shape_of(node.value), _integer(node.slice)
+        if shape is not None and at is not None and (use := self.use(shape)) is not None:
+            use.at_least = max(use.at_least, at + 1 if at >= 0 else -at)
+        for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+            self._add(part, "index")
+            if isinstance(part, ast.Slice):
+                for bound in (part.lower, part.upper, part.step):
+                    if bound is not None:
+                        self._add(bound.operand if isinstance(bound, ast.UnaryOp) else bound, 2)
+        if isinstance(node.slice, ast.Tuple) and (use := self.use(node.value)) is not None:
+            plain = [part for part in node.slice.elts if not (isinstance(part, ast.Constant) and part.value is None)]
+            fixed = not any(isinstance(p, ast.Constant) and p.value is ... for p in plain)
+            use.tensor += 1
+            use.at_least = max(use.at_least, len(plain) if fixed else 1)
+        self.generic_visit(node)
+
+
+def _of_torch(func: ast.expr, place: int) -> bool:
+    """Whether a call is of a function of torch, which takes a tensor first."""
+    while isinstance(func, ast.Attribute):
+        func = func.value
+    return place == 0 and isinstance(func, ast.Name) and func.id in ("torch", "F")
+
+
+def _shape_of(node: ast.expr) -> ast.expr | None:
+    """The tensor whose shape an expression is."""
+    if isinstance(node, ast.Attribute) and node.attr == "shape":
+        return node.value
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "size"
+        and not node.args
+    ):
+        return node.func.value
+    return None
+
+
+def _dim_of(node: ast.expr) -> ast.expr | None:
+    """The tensor whose number of dimensions an expression is."""
+    if isinstance(node, ast.Attribute) and node.attr == "ndim":
+        return node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("dim", "ndimension"):
+        return node.func.value
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "len" and node.args:
+        return _shape_of(node.args[0])
+    return None
+
+
+def _integer(node: ast.AST) -> int | None:
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError):
+        return None
+    return value if type(value) is int else None

@@ -1,0 +1,74 @@
+"""The right gradient as a formula, and whether backward equals it as an expression."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import torch
+
+from pullback.check import patch, sparsity
+from pullback.check.case import Case
+from pullback.check.report import Finding, TargetReport
+from pullback.define.decorate import function_of
+from pullback.graph.joint import COTANGENT
+from pullback.graph.prove import Judgement, prove
+
+
+def conclude(case: Case, report: TargetReport) -> None:
+    """Say *proved* where every gradient is, and give findings about values the right formula."""
+    asked = report.verdict == "tested" and (not _faults(report) or any(_about_values(f) for f in report.findings))
+    if not asked or not can_be_read(case):
+        return
+    known = judgements(case)
+    if not _faults(report) and known and all(_settled(case, known, name) for name in case.arguments.diff_names):
+        report.verdict = "proved"
+    report.findings = [_with_formula(case, finding, known) for finding in report.findings]
+
+
+def _faults(report: TargetReport) -> bool:
+    return any(finding.severity == "error" for finding in report.findings)
+
+
+def _settled(case: Case, known: dict[str, Judgement], name: str) -> bool:
+    """Whether an argument's gradient is proved, or is made by PyTorch from forward itself."""
+    made = function_of(case.target.subject)
+    return known[name].verdict == "proved" if name in known else made is not None and made.declared(name) is None
+
+
+def can_be_read(case: Case) -> bool:
+    """Whether the target computes element by element, in numbers and tensors of numbers alone."""
+    readable = case.target.function is not None or case.target.kind == "pullback.Function"
+    outputs = [out for out in case.base.outputs if out.is_floating_point()]
+    if not readable or len(case.base.outputs) != 1 or len(outputs) != 1 or case.is_random:
+        return False
+    if not all(isinstance(v, (torch.Tensor, int, float)) and not _is_integral(v) for v in case.arguments.values):
+        return False
+    found = [sparsity.pattern(case, case.arguments, leaf) for leaf in range(len(case.arguments.diff))]
+    return any(f.is_pointwise for f in found) and all(f.columns == 1 for f in found)
+
+
+def _is_integral(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and not value.is_floating_point()
+
+
+def judgements(case: Case) -> dict[str, Judgement]:
+    """What is known about each argument's gradient as a formula; nothing where it cannot be traced."""
+    try:
+        return prove(case.target.subject, *case.arguments.constant())
+    except Exception:  # more than the graph layer reads: values alone are compared
+        return {}
+
+
+def _about_values(finding: Finding) -> bool:
+    return finding.probe == "values" and finding.severity == "error" and finding.argument is not None
+
+
+def _with_formula(case: Case, finding: Finding, known: dict[str, Judgement]) -> Finding:
+    judgement = known.get(finding.argument or "")
+    if judgement is None or not _about_values(finding) or judgement.verdict != "wrong":
+        return finding
+    formula = re.sub(rf"\b{COTANGENT}\b", case.target.incoming, judgement.formula)
+    changed = patch.mending(case, finding.argument or "", formula)
+    evidence = finding.evidence | ({"patch": changed.text} if changed else {})
+    return replace(finding, formula=formula, evidence=evidence, line=changed.line if changed else finding.line)

@@ -1,0 +1,89 @@
+"""Recorders: torch.export, make_fx, ONNX."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from pullback.check.stacks.eager import again, gradient
+from pullback.check.stacks.func import batched, grad
+from pullback.check.stacks.module import Layer
+from pullback.check.stacks.table import Setting, outputs, stack
+
+Found = list[torch.Tensor]
+RECORD = "Recorded graphs"
+
+
+def _enter(name: str, run: Any, **options: Any) -> None:
+    stack(name, RECORD, cost="compiler", **options)(run)
+
+
+_enter("export, then train", lambda s: gradient(exported(s, False), s))
+_enter("export strict, then train", lambda s: gradient(exported(s, True), s))
+_enter("export, saved and loaded", lambda s: gradient(exported(s, False, _saved), s))
+_enter("export, second order", lambda s: again(exported(s, False), s), gives="second")
+_enter("export, then func.grad", lambda s: list(grad(s, exported(s, False))(*s.tensors)))
+_enter("export, decomposed", lambda s: _decomposed(s), gives="values")
+_enter("make_fx", lambda s: gradient(recorded(s.fn, s), s))
+_enter("make_fx, symbolic", lambda s: gradient(recorded(s.fn, s, tracing_mode="symbolic"), s))
+_enter("make_fx of func.grad", lambda s: list(recorded(grad(s), s)(*s.tensors)))
+_enter("make_fx of vmap", lambda s: gradient(recorded(batched(s), s), s))
+_enter("make_fx of a training step", lambda s: list(recorded(lambda *ts: tuple(_step(s, ts)), s)(*s.tensors)))
+
+
+def recorded(fn: Any, s: Setting, **options: Any) -> Any:
+    """The graph that make_fx records of ``fn``."""
+    return make_fx(lambda *tensors: fn(*tensors), **options)(*s.tensors)
+
+
+def _step(s: Setting, tensors: Any) -> Found:
+    leaves = [t.detach().requires_grad_() for t in tensors]
+    loss = s.loss(*leaves)
+    found = torch.autograd.grad(loss, leaves, allow_unused=True)
+    return [torch.zeros_like(t) if g is None else g for t, g in zip(leaves, found, strict=True)]
+
+
+def exported(s: Setting, strict: bool, change: Any = lambda program: program) -> Any:
+    """The function after going through torch.export."""
+    with _quiet():
+        module = change(program_of(s, strict)).module()
+    names = [n for n, _ in module.named_parameters()]
+
+    def run(x: torch.Tensor, *weights: torch.Tensor) -> Any:
+        return torch.func.functional_call(module, dict(zip(names, weights, strict=True)), (x,))
+
+    return run
+
+
+def program_of(s: Setting, strict: bool) -> Any:
+    """The exported program of a module around the function."""
+    with _quiet():
+        return torch.export.export(Layer(s), (s.tensors[0].detach(),), strict=strict)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the warnings of PyTorch's own code."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*LeafSpec.*", FutureWarning)
+        yield
+
+
+def _saved(program: Any) -> Any:
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    file.seek(0)
+    return torch.export.load(file)
+
+
+def _decomposed(s: Setting) -> Found:
+    with _quiet():
+        module = program_of(s, False).run_decompositions().module()
+    with torch.no_grad():
+        return list(outputs(module(s.tensors[0])))

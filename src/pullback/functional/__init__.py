@@ -1,0 +1,15 @@
+"""The catalogue: activations that learn, accurate activations, surrogates, gradient modifiers, safe maths.
+
+Every function here is a Function with a record; ``pullback.catalogue()`` lists them.
+"""
+
+from pullback.functional.accurate import *
+from pullback.functional.gated import *
+from pullback.functional.learnable import *
+from pullback.functional.modifiers import *
+from pullback.functional.quantizers import *
+from pullback.functional.record import RECORDS
+from pullback.functional.safe import *
+from pullback.functional.surrogates import *
+
+__all__ = sorted(RECORDS)

@@ -1,0 +1,477 @@
+"""Activations that learn: parameters are arguments, scalars or tensors that broadcast with the input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from pullback.define.decorate import function
+from pullback.define.keep import keep
+from pullback.functional.cores import logistic, sech2, silu_slope
+from pullback.functional.record import Parameter, entry
+from pullback.functional.wide import narrow, upcast
+
+FAMILY = "learnable"
+Gradients = tuple[Any, ...]
+
+
+@entry(
+    FAMILY,
+    "min(max(x, low), high)",
+    parameters={"low": Parameter(-1.0), "high": Parameter(1.0)},
+    source="clamp with learned thresholds",
+    module="LearnableClamp",
+    kinks={-1.0: (-1.0, 1.0), 1.0: (1.0, 1.0)},
+)
+@function
+def learnable_clamp(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    """x between two learned thresholds; ``high`` wins where training makes them cross.
+
+    Example:
+        >>> learnable_clamp(torch.tensor([-2.0, 0.5, 2.0]), torch.tensor(-1.0), torch.tensor(1.0))
+        tensor([-1.0000,  0.5000,  1.0000])
+    """
+    below = (x < low) & (low <= high)
+    above = torch.maximum(x, low) > high
+    return keep(torch.where(above, high, torch.where(below, low, x)).to(x.dtype), below=below, above=above)
+
+
+@learnable_clamp.grad("x")
+def _(g: torch.Tensor, below: torch.Tensor, above: torch.Tensor) -> torch.Tensor:
+    return g * ~(below | above)
+
+
+@learnable_clamp.grad("low")
+def _(g: torch.Tensor, below: torch.Tensor) -> torch.Tensor:
+    return g * below
+
+
+@learnable_clamp.grad("high")
+def _(g: torch.Tensor, above: torch.Tensor) -> torch.Tensor:
+    return g * above
+
+
+@entry(
+    FAMILY,
+    "min(max(x, 0), alpha)",
+    parameters={"alpha": Parameter(6.0, above=0.0)},
+    source="Choi et al. 2018, arXiv:1805.06085",
+    module="PACT",
+    kinks={0.0: (0.0, 0.0)},
+)
+@function
+def pact(x: torch.Tensor, alpha: torch.Tensor) -> torch.Tensor:
+    """x clipped to [0, α] with a learned bound; at α itself the gradient goes to α.
+
+    Example:
+        >>> pact(torch.tensor([-1.0, 2.0, 9.0]), torch.tensor(6.0))
+        tensor([0., 2., 6.])
+    """
+    above = x >= alpha
+    inside = (x > 0) & ~above
+    return keep(torch.where(above, alpha, torch.where(inside, x, 0.0)).to(x.dtype), inside=inside, above=above)
+
+
+@pact.grad("x")
+def _(g: torch.Tensor, inside: torch.Tensor) -> torch.Tensor:
+    return g * inside
+
+
+@pact.grad("alpha")
+def _(g: torch.Tensor, above: torch.Tensor) -> torch.Tensor:
+    return g * above
+
+
+def per_channel(weight: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """A vector of weights in the shape that broadcasts along dimension 1 of ``x``, as PReLU has it."""
+    return weight.reshape(-1, *(1,) * (x.dim() - 2)) if weight.dim() == 1 and x.dim() > 2 else weight
+
+
+@entry(
+    FAMILY,
+    "where(x > 0, x, weight * x)",
+    parameters={"weight": Parameter(0.25)},
+    source="He, Zhang, Ren, Sun 2015, arXiv:1502.01852",
+    module="PReLU",
+    torch="nn.functional.prelu",
+    kinks={0.0: (0.0, 0.25)},
+)
+@function
+def prelu(input: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """x where positive, else w·x; a vector of weights belongs to dimension 1.
+
+    Example:
+        >>> prelu(torch.tensor([-4.0, 1.0]), torch.tensor([0.25]))
+        tensor([-1.,  1.])
+    """
+    return torch.where(input > 0, input, per_channel(weight, input) * input).to(input.dtype)
+
+
+@prelu.grad("input")
+def _(g: torch.Tensor, input: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return torch.where(input > 0, g, per_channel(weight, input) * g)
+
+
+@prelu.grad("weight")
+def _(g: torch.Tensor, input: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    each = torch.where(input > 0, 0.0, upcast(g * input))
+    return each.movedim(1, -1) if weight.dim() == 1 and input.dim() > 2 else each
+
+
+@entry(
+    FAMILY,
+    "x * sigmoid(beta * x)",
+    parameters={"beta": Parameter(1.0)},
+    source="Ramachandran, Zoph, Le 2017, arXiv:1710.05941",
+    module="Swish",
+)
+@function
+def swish(x: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+    """x·σ(βx) with a learned β.
+
+    Example:
+        >>> swish(torch.tensor([-1.0, 0.0, 1.0]), torch.tensor(1.0))
+        tensor([-0.2689,  0.0000,  0.7311])
+    """
+    w = upcast(x)
+    return narrow(w * logistic(beta * w), x)
+
+
+@swish.grad("x")
+def _(g: torch.Tensor, x: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+    return g * silu_slope(beta * upcast(x))
+
+
+@swish.grad("beta")
+def _(g: torch.Tensor, x: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+    w = upcast(x)
+    return g * w * logistic(beta * w) * (w * logistic(-beta * w))
+
+
+@entry(
+    FAMILY,
+    "x + square(sin(alpha * x)) / alpha",
+    parameters={"alpha": Parameter(1.0)},
+    source="Liu, Hartwig, Ueda 2020, arXiv:2006.08195",
+    module="Snake",
+)
+@function
+def snake(x: torch.Tensor, alpha: torch.Tensor) -> torch.Tensor:
+    """x + sin²(αx)/α, for periodic data; x where α is 0.
+
+    Example:
+        >>> snake(torch.tensor([0.0, 1.0]), torch.tensor(2.0))
+        tensor([0.0000, 1.4134])
+    """
+    w, zero = upcast(x), alpha == 0
+    return narrow(w + torch.sin(alpha * w).square() / torch.where(zero, 1.0, alpha), x)
+
+
+@snake.grad("x")
+def _(g: torch.Tensor, x: torch.Tensor, alpha: torch.Tensor) -> torch.Tensor:
+    return g * (1 + torch.sin(2 * alpha * upcast(x)))
+
+
+@snake.grad("alpha")
+def _(g: torch.Tensor, x: torch.Tensor, alpha: torch.Tensor) -> torch.Tensor:
+    w, zero = upcast(x), alpha == 0
+    a = torch.where(zero, 1.0, alpha)
+    slope = (w * torch.sin(2 * a * w) - torch.sin(a * w).square() / a) / a
+    return g * torch.where(zero, w * w, slope)
+
+
+@entry(
+    FAMILY,
+    "x + square(sin(alpha * x)) / beta",
+    parameters={"alpha": Parameter(1.0), "beta": Parameter(1.0, above=0.0)},
+    source="Lee, Ping, Ginsburg, Catanzaro, Yoon 2022 (BigVGAN), arXiv:2206.04658",
+    module="SnakeBeta",
+)
+@function
+def snake_beta(x: torch.Tensor, alpha: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+    """x + sin²(αx)/β: snake with frequency and size learned apart.
+
+    Example:
+        >>> snake_beta(torch.tensor([0.0, 1.0]), torch.tensor(2.0), torch.tensor(4.0))
+        tensor([0.0000, 1.2067])
+    """
+    w = upcast(x)
+    return narrow(w + torch.sin(alpha * w).square() / beta, x)
+
+
+@snake_beta.grad("x")
+def _(g: torch.Tensor, x: torch.Tensor, alpha: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+    return g * (1 + alpha / beta * torch.sin(2 * alpha * upcast(x)))
+
+
+@snake_beta.grad("alpha")
+def _(g: torch.Tensor, x: torch.Tensor, alpha: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+    w = upcast(x)
+    return g * (w * torch.sin(2 * alpha * w) / beta)
+
+
+@snake_beta.grad("beta")
+def _(g: torch.Tensor, x: torch.Tensor, alpha: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+    return -g * (torch.sin(alpha * upcast(x)) / beta).square()
+
+
+@entry(
+    FAMILY,
+    "(p1 - p2) * x * sigmoid(beta * (p1 - p2) * x) + p2 * x",
+    parameters={"p1": Parameter(1.0), "p2": Parameter(0.0), "beta": Parameter(1.0)},
+    source="Ma, Zhang, Liu, Sun 2020, arXiv:2009.04759",
+    module="ACONC",
+)
+@function
+def acon_c(x: torch.Tensor, p1: torch.Tensor, p2: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+    """A smooth maximum of p₁x and p₂x, which learns whether to activate.
+
+    Example:
+        >>> acon_c(torch.tensor([-1.0, 1.0]), torch.tensor(1.0), torch.tensor(0.0), torch.tensor(1.0))
+        tensor([-0.2689,  0.7311])
+    """
+    w = upcast(x)
+    u = (p1 - p2) * w
+    return narrow(u * logistic(beta * u) + p2 * w, x)
+
+
+@acon_c.grad("x")
+def _(g: torch.Tensor, x: torch.Tensor, p1: torch.Tensor, p2: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+    p = p1 - p2
+    return g * (p * silu_slope(beta * p * upcast(x)) + p2)
+
+
+@acon_c.grad("p1", "p2")
+def _(g: torch.Tensor, x: torch.Tensor, p1: torch.Tensor, p2: torch.Tensor, beta: torch.Tensor) -> Gradients:
+    w = upcast(x)
+    slope = silu_slope(beta * (p1 - p2) * w)
+    return g * w * slope, g * w * (1 - slope)
+
+
+@acon_c.grad("beta")
+def _(g: torch.Tensor, x: torch.Tensor, p1: torch.Tensor, p2: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+    u = (p1 - p2) * upcast(x)
+    return g * (u * logistic(beta * u)) * (u * logistic(-beta * u))
+
+
+@entry(
+    FAMILY,
+    "scale * square(relu(x)) + bias",
+    parameters={"scale": Parameter(0.8944), "bias": Parameter(-0.4472)},
+    source="Yu et al. 2022 (MetaFormer baselines), arXiv:2210.13452",
+    module="StarReLU",
+    kinks={0.0: (-0.4472, 0.0)},
+)
+@function
+def star_relu(x: torch.Tensor, scale: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """s·relu(x)² + b: mean 0 and variance 1 for normal inputs at first.
+
+    Example:
+        >>> star_relu(torch.tensor([-1.0, 2.0]), torch.tensor(0.5), torch.tensor(-1.0))
+        tensor([-1.,  1.])
+    """
+    return narrow(scale * torch.relu(upcast(x)).square() + bias, x)
+
+
+@star_relu.grad("x")
+def _(g: torch.Tensor, x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    return g * (2 * scale * torch.relu(upcast(x)))
+
+
+@star_relu.grad("scale")
+def _(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    return g * torch.relu(upcast(x)).square()
+
+
+@star_relu.grad("bias")
+def _(g: torch.Tensor) -> torch.Tensor:
+    return upcast(g)
+
+
+@entry(
+    FAMILY,
+    "where(x >= beta, x, where(x > -beta, square(x + beta) / (4 * beta), 0))",
+    parameters={"beta": Parameter(1.0, above=0.0)},
+    source="Shamir, Lin, Coviello 2020, arXiv:2010.09931; Shamir, Lin 2022, arXiv:2202.06499",
+    module="SMeLU",
+    kinks={-1.0: (0.0, 0.0), 1.0: (1.0, 1.0)},
+)
+@function
+def smelu(x: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+    """Relu with a parabola of half-width β in its corner.
+
+    Example:
+        >>> smelu(torch.tensor([-1.0, 0.0, 2.0]), torch.tensor(1.0))
+        tensor([0.0000, 0.2500, 2.0000])
+    """
+    w = upcast(x)
+    corner = torch.minimum(w, beta + 0 * w) + beta
+    return narrow(torch.where(w >= beta, w, torch.relu(corner).square() / (4 * beta)), x)
+
+
+@smelu.grad("x")
+def _(g: torch.Tensor, x: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+    return g * ((upcast(x) + beta) / (2 * beta)).clamp(0, 1)
+
+
+@smelu.grad("beta")
+def _(g: torch.Tensor, x: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
+    ratio = upcast(x) / beta
+    return g * torch.where(ratio.abs() < 1, (1 - ratio) * (1 + ratio) / 4, 0.0)
+
+
+@entry(
+    FAMILY,
+    "beta * x + where(x > 0, alpha_p * x * x, alpha_n * (expm1(min(x, 0)) - x))",
+    parameters={"alpha_p": Parameter(0.8, above=0.0), "alpha_n": Parameter(0.8, above=0.5)},
+    source="Huang, Schlag 2024, arXiv:2411.13010",
+    module="XIELU",
+    kinks={0.0: (0.0, 0.5)},
+)
+@function
+def xielu(x: torch.Tensor, alpha_p: torch.Tensor, alpha_n: torch.Tensor, beta: float = 0.5) -> torch.Tensor:
+    """The integral of an ELU: αₚx² + βx where positive, else αₙ(exp(x) - 1 - x) + βx.
+
+    Example:
+        >>> xielu(torch.tensor([-1.0, 0.0, 1.0]), torch.tensor(0.8), torch.tensor(0.8))
+        tensor([-0.2057,  0.0000,  1.3000])
+    """
+    w = upcast(x)
+    n = torch.where(w > 0, 0.0, w)
+    return narrow(beta * w + torch.where(w > 0, alpha_p * w * w, alpha_n * (torch.expm1(n) - n)), x)
+
+
+@xielu.grad("x")
+def _(g: torch.Tensor, x: torch.Tensor, alpha_p: torch.Tensor, alpha_n: torch.Tensor, beta: float) -> torch.Tensor:
+    w = upcast(x)
+    n = torch.where(w > 0, 0.0, w)
+    return g * (beta + torch.where(w > 0, 2 * alpha_p * w, alpha_n * torch.expm1(n)))
+
+
+@xielu.grad("alpha_p")
+def _(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    return g * torch.relu(upcast(x)).square()
+
+
+@xielu.grad("alpha_n")
+def _(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    n = upcast(x).clamp(max=0)
+    return g * (torch.expm1(n) - n)
+
+
+@entry(
+    FAMILY,
+    "weight * tanh(alpha * x) + bias",
+    parameters={"alpha": Parameter(0.5, channels=False), "weight": Parameter(1.0), "bias": Parameter(0.0)},
+    source="Zhu, Chen, He, LeCun, Liu 2025, arXiv:2503.10622",
+    module="DynamicTanh",
+    channel_dim=-1,
+)
+@function
+def dynamic_tanh(x: torch.Tensor, alpha: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """w·tanh(αx) + b, which stands in for a normalization layer (DyT).
+
+    Example:
+        >>> dynamic_tanh(torch.tensor([0.0, 2.0]), torch.tensor(0.5), torch.tensor(2.0), torch.tensor(1.0))
+        tensor([1.0000, 2.5232])
+    """
+    return narrow(weight * torch.tanh(alpha * upcast(x)) + bias, x)
+
+
+@dynamic_tanh.grad("x")
+def _(g: torch.Tensor, x: torch.Tensor, alpha: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return g * (weight * alpha * sech2(alpha * upcast(x)))
+
+
+@dynamic_tanh.grad("alpha")
+def _(g: torch.Tensor, x: torch.Tensor, alpha: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    w = upcast(x)
+    return g * (weight * w * sech2(alpha * w))
+
+
+@dynamic_tanh.grad("weight")
+def _(g: torch.Tensor, x: torch.Tensor, alpha: torch.Tensor) -> torch.Tensor:
+    return g * torch.tanh(alpha * upcast(x))
+
+
+@dynamic_tanh.grad("bias")
+def _(g: torch.Tensor) -> torch.Tensor:
+    return upcast(g)
+
+
+@entry(
+    FAMILY,
+    "sin(omega * x)",
+    parameters={"omega": Parameter(30.0)},
+    source="Sitzmann, Martel, Bergman, Lindell, Wetzstein 2020, arXiv:2006.09661",
+    module="Siren",
+)
+@function
+def siren(x: torch.Tensor, omega: torch.Tensor) -> torch.Tensor:
+    """sin(ωx), the activation of implicit representations.
+
+    Example:
+        >>> siren(torch.tensor([0.0, 0.5]), torch.tensor(3.0))
+        tensor([0.0000, 0.9975])
+    """
+    return narrow(torch.sin(omega * upcast(x)), x)
+
+
+@siren.grad("x")
+def _(g: torch.Tensor, x: torch.Tensor, omega: torch.Tensor) -> torch.Tensor:
+    return g * (omega * torch.cos(omega * upcast(x)))
+
+
+@siren.grad("omega")
+def _(g: torch.Tensor, x: torch.Tensor, omega: torch.Tensor) -> torch.Tensor:
+    w = upcast(x)
+    return g * (w * torch.cos(omega * w))
+
+
+def horner(coefficients: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """c₀ + c₁x + c₂x² + …."""
+    total = torch.zeros_like(x)
+    for c in coefficients.flip(0).unbind():
+        total = total * x + c
+    return total
+
+
+def ratio(x: torch.Tensor, numerator: torch.Tensor, denominator: torch.Tensor) -> torch.Tensor:
+    """The plain formula, as the reference: sum(a[j] * x**j) / (1 + abs(sum(b[j] * x**(j + 1))))."""
+    zero = torch.zeros_like(x)
+    top = sum((a * x**j for j, a in enumerate(numerator)), zero)
+    return top / (1 + sum((b * x ** (j + 1) for j, b in enumerate(denominator)), zero).abs())
+
+
+@entry(
+    FAMILY,
+    ratio,
+    text="sum(a[j] * x**j) / (1 + abs(sum(b[j] * x**(j + 1))))",
+    parameters={
+        "numerator": Parameter((-0.0055, 0.5326, 0.3036, 0.0636, 0.0053, 0.0001), channels=False),
+        "denominator": Parameter((0.1564, 0.0584, 0.0118, -0.0005), channels=False),
+    },
+    source="Molina, Schramowski, Kersting 2019 (PAU), arXiv:1907.06732",
+    module="Rational",
+)
+@function
+def rational(x: torch.Tensor, numerator: torch.Tensor, denominator: torch.Tensor) -> torch.Tensor:
+    """A safe Padé unit: a ratio of polynomials whose denominator is never zero, and that never overflows on the way.
+
+    Args:
+        x: Any tensor of real numbers.
+        numerator: a₀ … aₘ. A module's first coefficients are within 0.05 of silu on [-6, 6].
+        denominator: b₁ … bₙ.
+
+    Example:
+        >>> rational(torch.tensor([0.0, 2.0]), torch.tensor([1.0, 2.0]), torch.tensor([0.5]))
+        tensor([1.0000, 2.5000])
+    """
+    w = upcast(x)
+    a, b, far = upcast(numerator), torch.cat([upcast(denominator.new_zeros(1)), upcast(denominator)]), w.abs() > 1
+    near, r = torch.where(far, 0.0, w), 1 / torch.where(far, w, 1.0)  # beyond ±1 in powers of 1/x
+    inner = horner(a, near) / (1 + horner(b, near).abs())
+    outer = horner(a.flip(0), r) / (r.abs() ** (len(b) - 1) + horner(b.flip(0), r).abs())
+    grown = torch.sign(r) ** (len(a) - 1) * r.abs() ** (len(b) - len(a))
+    return narrow(torch.where(far, outer * grown, inner), x)

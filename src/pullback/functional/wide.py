@@ -1,0 +1,22 @@
+"""How many digits an entry computes with: more than it was given, so that only the last rounding counts."""
+
+from __future__ import annotations
+
+import torch
+
+
+def wide(x: torch.Tensor) -> torch.Tensor:
+    """``x`` with room for the roundings of a formula: float64 for float32, float32 for 16 bits."""
+    if x.dtype == torch.float32 and x.device.type != "mps":  # which has no float64
+        return x.double()
+    return upcast(x)
+
+
+def upcast(x: torch.Tensor) -> torch.Tensor:
+    """``x`` in float32 where it has 16 bits, and where it is no floating-point number."""
+    return x if x.dtype in (torch.float32, torch.float64) or x.is_complex() else x.float()
+
+
+def narrow(y: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """A result in the dtype of the input it belongs to."""
+    return y.to(x.dtype) if x.is_floating_point() else y.to(torch.get_default_dtype())

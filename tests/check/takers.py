@@ -1,0 +1,179 @@
+"""Functions that take what real ones take: nothing but their source tells a search for arguments what that is."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F  # as everybody writes it
+from torch.autograd import Function
+
+
+class Options(NamedTuple):
+    scale: float
+    bits: int
+
+
+@dataclass
+class Settings:
+    gain: float
+    clip: bool = True
+
+
+class Kind(enum.Enum):
+    SOFT = 1
+    HARD = 2
+
+
+class Taker(Function):
+    """Doubles whatever ``take`` makes of the arguments, with the gradient of that."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        with torch.enable_grad():
+            inputs = [t.detach().requires_grad_() for t in ctx.saved_tensors]
+            out = ctx.again(*inputs)
+        grads = torch.autograd.grad(out, inputs, grad_output)
+        return (*grads, *[None] * ctx.rest)
+
+
+def keep(ctx, tensors, again, rest=0):
+    ctx.save_for_backward(*tensors)
+    ctx.again, ctx.rest = again, rest
+    return again(*tensors)
+
+
+class Convolution(Taker):
+    @staticmethod
+    def forward(ctx, image, weight, stride, padding):
+        return keep(ctx, (image, weight), lambda a, b: F.conv2d(a, b, None, stride, padding), 2)
+
+
+class Images(Taker):
+    @staticmethod
+    def forward(ctx, x, gain):
+        _n, c, _h, _w = x.shape
+        return keep(ctx, (x, gain), lambda a, b: a * b.view(1, c, 1, 1))
+
+
+class Heads(Taker):
+    @staticmethod
+    def forward(ctx, x, scale, heads):
+        b, d = x.shape
+        return keep(ctx, (x, scale), lambda a, s: a.view(b, heads, d // heads) * s.view(1, heads, 1), 1)
+
+
+class Linear(Taker):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        return keep(ctx, (x, weight, bias), lambda a, b, c: a.mm(b.t()) + c)
+
+
+class Masked(Taker):
+    @staticmethod
+    def forward(ctx, x, keep_these):
+        if keep_these.dtype is not torch.bool:
+            raise TypeError("a mask is of booleans")
+        return keep(ctx, (x,), lambda a: a.masked_fill(~keep_these, 0.0), 1)
+
+
+class Picked(Taker):
+    @staticmethod
+    def forward(ctx, table, which):
+        return keep(ctx, (table,), lambda a: a.index_select(0, which), 1)
+
+
+class Reduced(Taker):
+    @staticmethod
+    def forward(ctx, x, how):
+        if how == "average":
+            return keep(ctx, (x,), torch.mean, 1)
+        if how == "total":
+            return keep(ctx, (x,), torch.sum, 1)
+        raise ValueError(f"unknown: {how}")
+
+
+class Configured(Taker):
+    @staticmethod
+    def forward(ctx, x, options: Options):
+        return keep(ctx, (x,), lambda a: a * options.scale * 2**-options.bits, 1)
+
+
+class Set(Taker):
+    @staticmethod
+    def forward(ctx, x, settings: Settings):
+        return keep(ctx, (x,), lambda a: torch.tanh(a * settings.gain) if settings.clip else a, 1)
+
+
+class Read(Taker):
+    @staticmethod
+    def forward(ctx, x, config):
+        return keep(ctx, (x,), lambda a: a * config.scale + config.offset_in_meters, 1)
+
+
+class Chosen(Taker):
+    @staticmethod
+    def forward(ctx, x, kind: Kind):
+        return keep(ctx, (x,), torch.tanh if kind is Kind.SOFT else torch.clone, 1)
+
+
+class Unpacked(Taker):
+    @staticmethod
+    def forward(ctx, *args):
+        x, weight, dim = args
+        return keep(ctx, (x, weight), lambda a, b: (a * b).cumsum(dim), 1)
+
+
+class Called(Taker):
+    @staticmethod
+    def forward(ctx, compute, x):
+        ctx.save_for_backward(x)
+        ctx.compute = compute
+        return compute(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        with torch.enable_grad():
+            x = ctx.saved_tensors[0].detach().requires_grad_()
+            out = ctx.compute(x)
+        return None, *torch.autograd.grad(out, x, grad_output)
+
+
+class Factored(Taker):
+    @staticmethod
+    def forward(ctx, chol, rhs):
+        return keep(ctx, (chol, rhs), lambda a, b: torch.linalg.solve_triangular(a, b, upper=False))
+
+
+class Symmetric(Taker):
+    @staticmethod
+    def forward(ctx, m):
+        """The inverse.
+
+        m: a symmetric positive definite matrix
+        """
+        if not bool((torch.linalg.eigvalsh(m) > 0).all()):
+            raise ValueError("not positive definite")
+        return keep(ctx, (m,), torch.linalg.inv)
+
+
+class Repeated(Taker):
+    @staticmethod
+    def forward(ctx, x, times):
+        return keep(ctx, (x,), lambda a: sum(a**k for k in range(1, times + 1)), 1)
+
+
+class Refusing(Taker):
+    @staticmethod
+    def forward(ctx, x, length_scale):
+        if length_scale.size(-1) > 1:
+            raise ValueError("one length scale only")
+        return keep(ctx, (x, length_scale), lambda a, b: a / b)
+
+
+TAKERS = [
+    Convolution, Images, Heads, Linear, Masked, Picked, Reduced, Configured, Set, Read, Chosen, Unpacked, Called,
+    Factored, Symmetric, Repeated, Refusing,
+]  # fmt: skip

@@ -1,0 +1,46 @@
+"""What the documents say of the catalogue is so: the generated page, and the entry that CONTRIBUTING shows."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from entries import check_kinks, check_values
+
+from pullback.functional.record import RECORDS, Record
+from pullback.nn.module import module_class
+
+ROOT = Path(__file__).parents[2]
+CURVES = re.compile(r"`[▁▂▃▄▅▆▇█]+`")  # which round a little differently on other machines
+
+
+@pytest.fixture
+def shown() -> Iterator[Record]:
+    """The entry of CONTRIBUTING, while it is in the catalogue."""
+    before = dict(RECORDS)
+    (source,) = re.findall(r"^```py\n(.*?)^```$", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE | re.DOTALL)
+    exec(compile(source, "CONTRIBUTING.md", "exec"), {"__name__": "contributed"})
+    (name,) = set(RECORDS) - set(before)
+    yield RECORDS[name]
+    del RECORDS[name]
+
+
+def test_the_page_is_up_to_date() -> None:
+    text = runpy.run_path(str(ROOT / "docs/build.py"))["text"]("catalogue.md")
+    assert CURVES.sub("", (ROOT / "docs/catalogue.md").read_text()) == CURVES.sub("", text)
+
+
+def test_every_certified_entry_is_on_the_page_of_accuracy() -> None:
+    text = (ROOT / "docs/accuracy.md").read_text()
+    assert [r.name for r in RECORDS.values() if r.certified and f"| {r.name} | pullback | bfloat16 |" not in text] == []
+
+
+def test_the_entry_of_contributing_passes_the_suite(shown: Record) -> None:
+    check_values(shown)
+    check_kinks(shown)
+    layer = module_class(shown)(3)
+    assert repr(layer) == "Gate(num_parameters=3)"
+    assert layer.beta.tolist() == pytest.approx([1.0] * 3)

@@ -1,0 +1,217 @@
+"""Modules are made from the records: parameters, constraints, state, and their place in a model."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import pickle
+from typing import Any
+
+import pytest
+import torch
+from compare import assert_gradients, assert_values
+from torch import nn
+
+import pullback as pb
+from pullback.errors import UsageError
+from pullback.nn import CLASSES, counterparts
+from pullback.nn.module import Entry
+
+EVERY = pytest.mark.parametrize("cls", CLASSES.values(), ids=list(CLASSES))
+LEARNING = [c for c in CLASSES.values() if "num_parameters" in c.arguments.parameters]
+SCALES = pytest.mark.parametrize("cls", LEARNING, ids=lambda c: c.__name__)
+
+
+def made(cls: type[Entry], **kwargs: Any) -> Entry:
+    if "log" in cls.arguments.parameters:
+        kwargs["log"] = len
+    return cls(**kwargs)
+
+
+def trained(module: nn.Module) -> nn.Module:
+    """A module whose parameters are not the initial ones."""
+    for parameter in module.parameters():
+        parameter.data += 0.125
+    return module
+
+
+@EVERY
+def test_runs_trains_copies_and_pickles(cls: type[Entry]) -> None:
+    module, x = trained(made(cls)), torch.randn(3, 4, 2, requires_grad=True)
+    out = module(x)
+    out.sum().backward()
+    assert all(p.grad is not None and p.grad.shape == p.shape for p in module.parameters())
+    for other in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        assert repr(other) == repr(module)
+        if not cls.record.random:
+            assert_values([other(x)], [out])
+
+
+@EVERY
+def test_reset_and_state(cls: type[Entry]) -> None:
+    fresh, module = made(cls), trained(made(cls))
+    other = made(cls)
+    other.load_state_dict(module.state_dict())
+    assert_values(list(other.parameters()), list(module.parameters()))
+    module.reset_parameters()
+    assert_values(list(module.parameters()), list(fresh.parameters()))
+
+
+@SCALES
+def test_a_parameter_per_channel(cls: type[Entry]) -> None:
+    module, x = cls(3), torch.randn(4, 3, 5) if cls.record.channel_dim == 1 else torch.randn(4, 5, 3)
+    for name, parameter in cls.record.parameters.items():
+        if parameter.channels:
+            setattr_value(module, name, torch.tensor([0.6, 0.8, 1.1]))
+    whole, dim = module(x), cls.record.channel_dim
+    for c in range(3):
+        alone = cls(1)
+        for name, parameter in cls.record.parameters.items():
+            setattr_value(alone, name, getattr(module, name)[c] if parameter.channels else getattr(module, name))
+        assert_values([alone(x.select(dim, c))], [whole.select(dim, c)])
+
+
+def setattr_value(module: Entry, name: str, value: Any) -> None:
+    module.assign(name, module.record.parameters[name], value.detach())
+
+
+@pytest.mark.parametrize(
+    ("cls", "name"),
+    [(c, n) for c in CLASSES.values() for n, p in c.record.parameters.items() if p.above is not None],
+    ids=lambda v: getattr(v, "__name__", v),
+)
+def test_constraints_hold_and_assign(cls: type[Entry], name: str) -> None:
+    module, parameter = cls(), cls.record.parameters[name]
+    assert_gradients([getattr(module, name)], [torch.tensor([parameter.initial])])
+    getattr(module, f"raw_{name}").data.fill_(-30.0)
+    assert (getattr(module, name) >= parameter.above).all()
+    setattr(module, name, 2.5)
+    assert_values([getattr(module, name)], [torch.tensor([2.5])])
+    with pytest.raises(UsageError, match=f"{name} is above"):
+        setattr(module, name, -1.0)
+
+
+@pytest.mark.parametrize(("old", "new"), [(o, n) for o, n in counterparts().items()], ids=lambda c: c.__module__)
+def test_exchange_with_pytorch(old: type[nn.Module], new: type[Entry]) -> None:
+    theirs = trained(old())
+    ours, x = new.like(theirs), torch.randn(3, 4)
+    assert_values([ours(x)], [theirs(x)])
+    back = old()
+    back.load_state_dict(ours.state_dict())
+    assert_values(list(back.parameters()), list(theirs.parameters()))
+
+
+def model() -> nn.Sequential:
+    shared = nn.SiLU(inplace=True)
+    inner = nn.Sequential(nn.Linear(4, 4), nn.GELU("tanh"), shared)
+    return nn.Sequential(inner, nn.PReLU(4), nn.Softplus(2.0), shared, nn.ReLU())
+
+
+def test_replace_all_keeps_the_function() -> None:
+    x, before = torch.randn(5, 4), model()
+    after = copy.deepcopy(before)
+    assert pb.nn.replace(after) is after
+    assert_gradients([after(x)], [before(x)])
+    kinds = [type(m).__module__ for m in after.modules() if not list(m.children())]
+    assert kinds.count("pullback.nn") == 4
+    assert after[0][2] is after[3]
+    assert list(after.state_dict()) == list(before.state_dict())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        ((nn.ReLU, "SquaredReLU"), "SquaredReLU"),
+        (({nn.ReLU: "Swish"},), "Swish"),
+        (("4", "SMeLU"), "SMeLU"),
+        (({"[4]": "SMeLU"},), "SMeLU"),
+    ],
+    ids=["class", "dict", "path", "pattern"],
+)
+def test_replace_takes_what_a_user_would_guess(arguments: Any, kind: str) -> None:
+    def named(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: named(v) for k, v in value.items()}
+        return CLASSES.get(value, value) if isinstance(value, str) else value
+
+    assert type(pb.nn.replace(model(), *map(named, arguments))[4]).__name__ == kind
+
+
+@pytest.mark.parametrize(
+    "by",
+    [lambda old: CLASSES["Snake"](4), CLASSES["Snake"](4), functools.partial(CLASSES["Snake"], 4)],
+    ids=["function", "module", "partial"],
+)
+def test_replace_takes_what_makes_a_module(by: Any) -> None:
+    done = pb.nn.replace(model(), nn.ReLU, by)
+    assert repr(done[4]) == "Snake(num_parameters=4)"
+
+
+def test_replace_keeps_mode_and_dtype_and_may_replace_the_model_itself() -> None:
+    done = pb.nn.replace(model().double().eval(), nn.ReLU, CLASSES["Swish"])
+    assert not done[4].training
+    assert done[4].beta.dtype == torch.float64
+    assert type(pb.nn.replace(nn.GELU())) is CLASSES["GELU"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ((nn.ELU, CLASSES["Swish"]), "has a module to replace: ELU"),
+        ((nn.ELU,), "is called with a model"),
+        ((nn.ReLU, lambda old: 3), "what replaces a module is one"),
+    ],
+)
+def test_replace_says_what_is_wrong(arguments: Any, match: str) -> None:
+    with pytest.raises(UsageError, match=match):
+        pb.nn.replace(model(), *arguments)
+
+
+@pytest.mark.parametrize(
+    ("run", "match"),
+    [
+        (lambda: CLASSES["Snake"](3)(torch.zeros(2, 4)), "has 3 channels"),
+        (lambda: CLASSES["Snake"](gamma=1), "is made as Snake"),
+        (lambda: CLASSES["PACT"](alpha=-1.0), "alpha is above 0"),
+        (lambda: CLASSES["SwiGLU"]()(torch.zeros(3)), "an even number of features"),
+        (lambda: pb.functional.silu(torch.zeros(3), inplace=True), "works out of place"),
+        (lambda: pb.functional.gelu(torch.zeros(3), approximate="erf"), "approximate is"),
+        (lambda: pb.catalogue("activations"), "family is one of the lists"),
+    ],
+)
+def test_errors(run: Any, match: str) -> None:
+    with pytest.raises(UsageError, match=match):
+        run()
+
+
+def test_gated_units_split_or_take_two() -> None:
+    x = torch.randn(3, 6)
+    layer = CLASSES["SwiGLU"]()
+    assert_values([layer(x)], [layer(x[:, :3], x[:, 3:])])
+    assert_values([layer(x)], [nn.functional.silu(x[:, :3]) * x[:, 3:]])
+
+
+def test_reversal_follows_its_schedule() -> None:
+    layer, x = CLASSES["ReverseGradient"](pb.nn.rising), torch.ones(1, requires_grad=True)
+    strengths = []
+    for layer.progress in (0.0, 0.5, 1.0):
+        strengths.append(-torch.autograd.grad(layer(x), x)[0].item())
+    expected = [2 / (1 + torch.exp(torch.tensor(-10.0 * p, dtype=torch.float64))) - 1 for p in (0.0, 0.5, 1.0)]
+    assert_values([torch.tensor(strengths)], [torch.stack(expected).float()])
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_lsq_takes_its_step_from_data(channels: int) -> None:
+    layer, x = CLASSES["LSQ"](channels, low=-8, high=7, channel_dim=0), torch.randn(3, 50)
+    layer.calibrate(x)
+    mean = x.abs().mean(1) if channels == 3 else x.abs().mean().reshape(1)
+    assert_values([layer.step], [2 * mean / 7**0.5])
+
+
+def test_the_catalogue_prints_a_table() -> None:
+    text = repr(pb.catalogue())
+    assert len(text.splitlines()) == len(pb.functional.__all__) + 1
+    assert "silu" in text
+    row = next(line for line in text.splitlines() if line.startswith("swish "))
+    assert "beta" in row
+    assert "32 bit" in row
