@@ -240,3 +240,10 @@ def test_code_that_decides_by_sizes_is_not_planned(size: int) -> None:
 @pb.function
 def by_size(x):
     return torch.relu(x) * (2.0 if x.shape[0] > 2000 else 1.0)
+
+
+def test_an_output_may_be_an_argument() -> None:
+    x = torch.linspace(-1.0, 1.0, 3000, requires_grad=True)
+    same = pb.function(lambda x: x)
+    same(x).backward(torch.full_like(x, 3.0))
+    assert x.grad.unique().tolist() == [3.0]
