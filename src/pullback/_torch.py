@@ -32,6 +32,7 @@ __all__ = [
     "VmapInfo",
     "allow_in_graph",
     "autocast_enabled",
+    "autocast_kind",
     "bare_apply",
     "below_autograd",
     "compiled_autograd",
@@ -327,6 +328,13 @@ def is_plain_cpu(tensor: torch.Tensor) -> bool:
 def saved_tensor_hooks() -> bool:
     """Whether saved tensors are handed to somebody, such as a checkpoint, who may count them again later."""
     return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
+
+
+def autocast_kind() -> tuple[Any, ...]:
+    """What autocast does at this moment, to tell calls apart; empty where it is off."""
+    if not autocast_enabled():
+        return ()
+    return tuple((kind, torch.get_autocast_dtype(kind)) for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind))
 
 
 def in_saved_tensor_hook() -> bool:

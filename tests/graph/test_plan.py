@@ -247,3 +247,27 @@ def test_an_output_may_be_an_argument() -> None:
     same = pb.function(lambda x: x)
     same(x).backward(torch.full_like(x, 3.0))
     assert x.grad.unique().tolist() == [3.0]
+
+
+def test_autocast_may_be_turned_on_and_off() -> None:
+    product = pb.function(lambda x, w: torch.relu(x @ w))
+    x, w = (torch.linspace(-1.0, 1.0, 4096).roll(i).reshape(64, 64).requires_grad_() for i in (0, 7))
+    for enabled in (False, True, False):
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            out, plain = product(x, w), torch.relu(x @ w)
+        assert_gradients(torch.autograd.grad(out.sum(), [x, w]), torch.autograd.grad(plain.sum(), [x, w]))
+
+
+def test_a_mode_does_not_see_the_tracing() -> None:
+    called = []
+
+    class Seen(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            called.append(getattr(func, "__name__", ""))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.linspace(-1.0, 1.0, 3000, requires_grad=True)
+    with Seen():
+        pb.function(lambda x: torch.relu(x))(x)
+    assert "relu" in called
+    assert "untyped_storage" not in called

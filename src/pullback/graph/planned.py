@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from pullback._torch import without_values
+from pullback._torch import autocast_kind, function_modes, without_values
 from pullback.define.call import Call
 from pullback.define.eager import Shape, shape_of
 from pullback.define.function import Function
@@ -38,7 +38,7 @@ def planned(function: Function[..., Any], shape: Shape, needed: tuple[str, ...],
 
     def call(*values: Any) -> Any:
         for i in places:
-            if values[i].numel() > LIMIT:
+            if values[i].numel() > LIMIT and not function_modes():  # a mode would see the tracing
                 return plans.way(values)(*values)
         return eager(*values)
 
@@ -48,7 +48,7 @@ def planned(function: Function[..., Any], shape: Shape, needed: tuple[str, ...],
 def foresee(function: Function[..., Any], values: Sequence[Any]) -> Shape | None:
     """What a first call with large tensors will show, by a run of closed code on tensors without values."""
     large = any(isinstance(v, torch.Tensor) and v.numel() > LIMIT for v in values)
-    if not large or function.keep == "named" or open_because(function):
+    if not large or function.keep == "named" or function_modes() or open_because(function):
         return None
     return shown(function, values)
 
@@ -78,7 +78,7 @@ class _Plans:
         if self.reason:
             return self.eager
         numbers = tuple(v for v in values if type(v) is float) if self.function.keep == "small" else ()
-        key = kind_of(values), numbers, self.outside()
+        key = kind_of(values), numbers, self.outside(), autocast_kind()
         if key not in self.ways:
             self.ways[key] = self._make(values)
         return self.ways[key](values)

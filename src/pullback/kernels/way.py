@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from pullback._torch import is_plain_cpu, saved_tensor_hooks
+from pullback._torch import autocast_enabled, function_modes, is_plain_cpu, saved_tensor_hooks
 from pullback.define.eager import Shape
 from pullback.define.function import Function
 from pullback.define.source import compiled, prefix
@@ -143,12 +143,14 @@ class _Choice:
         lines = [
             f"def {p}call({', '.join(function.params)}):",
             *([f" if {small}: return {p}forward({_passing(function)})"] if bare else []),
-            *([f" if {p}hooks(): return {p}eager({', '.join(function.params)})"] if counted else []),
+            f" if {p}modes() or {p}autocast(){f' or {p}hooks()' if counted else ''}:",
+            f"  return {p}eager({', '.join(function.params)})",
             f" {p}way = {p}get(({', '.join(self._fields())},)) if {self._plain(p)} else {p}eager",
             f" return ({p}way or {p}missing({', '.join(function.params)}))({', '.join(function.params)})",
         ]
         names = {"get": self.ways.get, "plain": is_plain_cpu, "missing": self.missing, "eager": self._eager_only}
-        names |= {"hooks": saved_tensor_hooks, "forward": function.fn}
+        names |= {"modes": function_modes, "autocast": autocast_enabled, "hooks": saved_tensor_hooks}
+        names["forward"] = function.fn
         if self.guarded:
             lines[-2] = lines[-2].replace("get((", "get((*" + f"{p}outside(), ")
             names["outside"] = self.outside
