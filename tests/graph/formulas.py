@@ -17,12 +17,14 @@ class Case(NamedTuple):
         domains: The interval of each argument that does not take any number between -3 and 3.
         numbers: Arguments that are Python numbers.
         torch_accuracy: The dtype whose accuracy PyTorch's own float64 gradient has, where it rounds constants.
+        shapes: The shape of each argument that does not take the shape of its place.
     """
 
     text: str
     domains: dict[str, tuple[float, float]] = {}  # noqa: RUF012 - never changed
     numbers: tuple[str, ...] = ()
     torch_accuracy: torch.dtype | None = None
+    shapes: dict[str, tuple[int, ...]] = {}  # noqa: RUF012 - never changed
 
 
 F = "torch.nn.functional."
@@ -178,3 +180,65 @@ ALONG = {
     "attention_gate": Case("torch.sigmoid((q * k).sum(-1, keepdim=True) / s) * v", {"s": POSITIVE}),
 }
 """Formulas with operations along dimensions."""
+
+
+def _shaped(text: str, domains: dict[str, tuple[float, float]] | None = None, **shapes: tuple[int, ...]) -> Case:
+    return Case(text, domains or {}, shapes=shapes)
+
+
+STRUCTURED = {
+    "linear": _shaped("x @ w + b", x=(2, 4, 3), w=(3, 5), b=(5,)),
+    "linear_call": _shaped("torch.tanh(F.linear(x, w, b))", x=(2, 4, 3), w=(5, 3), b=(5,)),
+    "two_layers": _shaped("torch.relu(x @ w.T) @ u.T", x=(4, 3), w=(5, 3), u=(2, 5)),
+    "gate": _shaped("(h @ w) * h", h=(4, 3), w=(3, 1)),
+    "attention": _shaped(
+        "torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dim=-1) @ v",
+        q=(2, 4, 3),
+        k=(2, 4, 3),
+        v=(2, 4, 3),
+    ),
+    "regression": _shaped("((X @ w - y) ** 2).mean()", X=(4, 3), w=(3,), y=(4,)),
+    "quadratic_form": _shaped("0.5 * x @ A @ x", x=(4,), A=(4, 4)),
+    "energy": _shaped("0.5 * x @ (A @ x) - torch.dot(b, x)", x=(4,), A=(4, 4), b=(4,)),
+    "bilinear": _shaped("torch.mv(m, v).sum() * torch.outer(u, v)", m=(4, 3), v=(3,), u=(4,)),
+    "contracted": _shaped("torch.einsum('bij,bjk->bik', a, b)", a=(2, 3, 4), b=(2, 4, 3)),
+    "summed_index": _shaped("torch.einsum('ij,jk->i', a, b)", a=(3, 4), b=(4, 2)),
+    "batched": _shaped("torch.baddbmm(c, a, b, alpha=0.5)", c=(2, 3, 3), a=(2, 3, 4), b=(2, 4, 3)),
+    "area": _shaped("torch.linalg.cross(a, b).norm(dim=-1) / 2", a=(4, 3), b=(1, 3)),
+    "columns": _shaped("x[..., 0] ** 2 + torch.sin(x[:, 1])", x=(4, 3)),
+    "differences": _shaped("(x[:, 1:] - x[:, :-1]) ** 2 + torch.diff(x)", x=(4, 3)),
+    "pairwise": _shaped("x[:, None] * y[None, :]", x=(4,), y=(3,)),
+    "every_second": _shaped("x[::2, -1].exp()", x=(4, 3)),
+    "stacked": _shaped("torch.stack([r * torch.cos(t), r * torch.sin(t)], dim=-1)", r=(4,), t=(4,)),
+    "joined": _shaped("torch.cat([x, y ** 2], dim=-1)", x=(4, 3), y=(4, 2)),
+    "moved": _shaped("x.permute(2, 0, 1) * y", x=(2, 3, 4), y=(3,)),
+    "flattened": _shaped("x.flatten() * y", x=(4, 3), y=(12,)),
+    "reshaped": _shaped("x.reshape(-1, 2).sum(0) * y.unsqueeze(-1).squeeze()", x=(4, 3), y=(2,)),
+    "rolled": _shaped("torch.roll(x, 1, -1) * x + torch.flip(x, [0])", x=(4, 3)),
+    "triangle": _shaped("torch.tril(x) @ y.expand(3, 3)", x=(3, 3), y=(3,)),
+    "cumulated": _shaped("torch.exp(-torch.cumsum(x ** 2, dim=-1)) * y", x=(4, 3), y=(3,)),
+    "product": _shaped("torch.prod(x, dim=-1) + y.prod()", x=(4, 3), y=(3,)),
+    "largest": _shaped("x - x.max(dim=-1, keepdim=True).values + x.min()", x=(4, 3)),
+    "rectified": _shaped("torch.max(x, torch.zeros_like(x))", x=(4, 3)),
+    "trace": _shaped("torch.trace(x @ x.T)", x=(4, 3)),
+    "log_volume": _shaped("torch.logdet(m @ m.T) + torch.linalg.det(m)", m=(3, 3)),
+    "solved": _shaped("torch.linalg.solve(m @ m.T, y) - torch.inverse(m) @ y", m=(3, 3), y=(3, 2)),
+    "p_norm": _shaped("torch.sum(torch.abs(x - y) ** p) ** (1 / p)", {"p": (1.5, 3.0)}, x=(4,), y=(4,), p=()),
+    "three_norm": _shaped("x.norm(p=3, dim=-1) + torch.linalg.norm(x, ord=1, dim=-1)", x=(4, 3)),
+    "likeness": _shaped("F.cosine_similarity(x, y, dim=-1)", x=(4, 3), y=(3,)),
+    "distance": _shaped("F.pairwise_distance(x, y) + torch.dist(x, y)", x=(4, 3), y=(4, 3)),
+    "layer_norm_call": _shaped("F.layer_norm(x, (3,), w, b)", x=(4, 3), w=(3,), b=(3,)),
+    "rms_norm_call": _shaped("F.rms_norm(x, (3,), w, eps=1e-6)", x=(4, 3), w=(3,)),
+    "entropy_of_bits": Case("F.binary_cross_entropy(p, t)", {"p": UNIT, "t": UNIT}, shapes={"t": (3, 4)}),
+    "entropy_of_logits": _shaped(
+        "F.binary_cross_entropy_with_logits(x, t, reduction='none')", {"t": UNIT}, x=(4,), t=(4,)
+    ),
+    "huber_call": _shaped("u = F.huber_loss(x, y, delta=0.5)\nu + F.smooth_l1_loss(x, z)", x=(4,), y=(4,), z=(4,)),
+    "divergence": _shaped("F.kl_div(x, t, reduction='batchmean')", {"t": UNIT}, t=(3, 4)),
+    "counts": _shaped("u = F.poisson_nll_loss(x, y)\nu + F.margin_ranking_loss(x, z, y)", x=(4,), y=(4,), z=(4,)),
+    "heteroscedastic": _shaped("F.gaussian_nll_loss(x, y, v)", {"v": POSITIVE}, x=(4,), y=(4,), v=(4,)),
+    "softmin": _shaped("F.softmin(x, dim=-1) * w", x=(4, 3), w=(3,)),
+    "dead_sum": _shaped("torch.where(x > 0, torch.log(x).cumsum(0), y)", {"x": POSITIVE}, x=(4,), y=(4,)),
+    "mean_of_sums": _shaped("x.sum(-1).mean()", x=(4, 3)),
+}
+"""Formulas that move, select, scan and contract."""

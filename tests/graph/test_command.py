@@ -11,7 +11,6 @@ import pytest
 import torch
 from formulas import CASES
 
-import pullback
 from pullback.cli.derive import main
 from pullback.errors import UsageError
 from pullback.graph.parse import parse
@@ -130,11 +129,7 @@ def test_printed_functions_run(name: str) -> None:
 
 
 STARVED = """
-import sys, types, time
-began = time.perf_counter()
-package = types.ModuleType("pullback")
-package.__path__ = [sys.argv[1]]
-sys.modules["pullback"] = package
+import sys, time
 from pullback.cli.derive import main
 assert main(["x * torch.sigmoid(b * x)"]) == 0
 assert "torch" not in sys.modules
@@ -148,7 +143,6 @@ print(time.perf_counter() - began)
 def test_needs_no_torch_and_little_time() -> None:
     """A formula is derived without importing PyTorch: within 2.5 s in a fresh process, 0.5 s in a warm one."""
     began = time.perf_counter()
-    folder = Path(pullback.__file__).parent
-    done = subprocess.run([sys.executable, "-c", STARVED, folder], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", STARVED], capture_output=True, text=True, check=True)
     assert time.perf_counter() - began < 4 * 2.5  # a loaded machine is no failure; benchmarks hold the figure
     assert float(done.stdout.splitlines()[-1]) < 4 * 0.5

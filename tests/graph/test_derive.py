@@ -14,7 +14,7 @@ import exact
 import mpmath
 import pytest
 import torch
-from formulas import ALONG, CASES, Case
+from formulas import ALONG, CASES, STRUCTURED, Case
 
 from pullback._tolerances import gradient_tolerance, value_tolerance
 from pullback.graph.formula import Formula
@@ -33,7 +33,7 @@ def inputs(name: str, case: Case, shapes: bool = False) -> dict[str, object]:
         if parameter.kind == "number":
             made[parameter.name] = 0.7
             continue
-        shape = [(3, POINTS), (POINTS,), (3, 1), ()][at % 4] if shapes else (POINTS,)
+        shape = case.shapes.get(parameter.name, [(3, POINTS), (POINTS,), (3, 1), ()][at % 4] if shapes else (POINTS,))
         made[parameter.name] = low + (high - low) * torch.rand(shape, generator=generator, dtype=torch.float64)
     return {k: v.requires_grad_() if isinstance(v, torch.Tensor) else v for k, v in made.items()}
 
@@ -43,7 +43,7 @@ def plain(case: Case, space: dict[str, object] | None = None) -> Callable[..., A
     lines = case.text.replace("; ", "\n").split("\n")
     names = ", ".join(p.name for p in parse(case.text, numbers=case.numbers).parameters)
     source = f"def plain({names}):\n" + "".join(f"    {line}\n" for line in lines[:-1]) + f"    return {lines[-1]}\n"
-    space = {"torch": torch, "math": math, **(space or {})}
+    space = {"torch": torch, "F": torch.nn.functional, "math": math, **(space or {})}
     exec(source, space)
     return space["plain"]  # type: ignore[return-value]
 
@@ -114,13 +114,13 @@ def test_gradcheck(name: str) -> None:
 
 def test_printed_code_is_clean(tmp_path: Path) -> None:
     """Ruff has nothing to say about any printed code, and nothing to format."""
-    for name, case in {**ALONG, **CASES}.items():
+    for name, case in {**ALONG, **STRUCTURED, **CASES}.items():
         formula = parse(case.text, name=name, numbers=case.numbers)
         for kind, text in printed_forms(formula).items():
             (tmp_path / f"{name}_{kind}.py").write_text(text)
     rules = "A,B,C4,E,F,I,N,PIE,RET,RUF,SIM,UP,W"
     for command in (
-        ["check", "--isolated", "--no-cache", "--select", rules],
+        ["check", "--isolated", "--no-cache", "--select", rules, "--ignore", "N803,N806"],  # names are the author's
         ["format", "--isolated", "--no-cache", "--diff"],
     ):
         done = subprocess.run(

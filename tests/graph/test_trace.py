@@ -135,3 +135,13 @@ def test_forward_and_backward_of_a_class_are_one_graph() -> None:
     got = traced.module(X, b.detach(), torch.ones_like(X))
     torch.testing.assert_close(got, (out.detach(), *torch.autograd.grad(out.sum(), (x, b))))
     assert [str(term.func) for term in read(traced)][-1] == "total"
+
+
+def test_several_outputs_are_refused_with_the_reason() -> None:
+    class Moments(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> Any:
+            return x.mean(), x.square().mean()
+
+    with pytest.raises(TraceError, match="one output that is a tensor"):
+        joint(Moments, X)

@@ -111,6 +111,6 @@ def _guarded(branch: Term, cond: Term, is_tensor: IsTensor) -> Term:
 
 
 def _outside_conditions(term: Term, rule: Callable[[Term], Term]) -> Term:
-    if not term.args or isinstance(term, sp.logic.boolalg.Boolean):
+    if not term.args or isinstance(term, (sp.logic.boolalg.Boolean, Along, *SHAPES)):  # of another shape
         return term
     return rule(term.func(*(_outside_conditions(a, rule) for a in term.args)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 
 import sympy as sp
@@ -10,7 +11,7 @@ from pullback.graph.branches import gather, guard
 from pullback.graph.formula import COTANGENT, OUT, Formula, symbol
 from pullback.graph.functions import Term, nonzero, where
 from pullback.graph.printer import fades
-from pullback.graph.reductions import Along, count, shaped_as, summed_to
+from pullback.graph.reductions import Along, Mean, Summed, shaped_as, sizeless, summed_to
 from pullback.graph.stable import everywhere, powers_of, stable
 
 
@@ -47,30 +48,54 @@ def finished(formula: Formula, out: Term, grad: Term) -> Term:
 def through(formula: Formula, out: Term, names: Iterable[str]) -> dict[str, Term]:
     """The gradients of a formula with operations along dimensions, from the output back through each of them."""
     inner = _in_order(out)
-    stand_in = {n: sp.Dummy(type(n).__name__, real=True, nonnegative=n.is_nonnegative) for n in inner}
+    stand_in = {n: sp.Dummy(_kind(n), real=True, nonnegative=n.is_nonnegative) for n in inner}
     original = {dummy: node for node, dummy in stand_in.items()}
-    flat = {node: _replaced(node.args[0], stand_in) for node in inner}
+    flat = {node: [_replaced(operand, stand_in) for operand in node.operands] for node in inner}
     above = _replaced(out, stand_in)
     cotangents: dict[Term, Term] = {}
 
     def parts(x: Term) -> list[Term]:
         """What reaches a symbol: from the output, and back through each operation that it goes into."""
         direct = COTANGENT * slope(above, x)
-        direct = direct if direct == 0 or above.free_symbols <= {x} else summed_to(direct, x)
-        users = [user for user in inner if user in cotangents and x in flat[user].free_symbols]
-        back = [_fitted(user.back(cotangents[user]) * slope(flat[user], x), flat[user], x) for user in users]
-        return [part for part in (direct, *back) if part != 0]
+        direct = direct if direct == 0 or _alone(above, x) else summed_to(direct, x)
+        back = [_returned(user, flat[user], cotangents[user], x) for user in inner if user in cotangents]
+        return [part for part in (direct, *itertools.chain(*back)) if part != 0]
 
     for node in reversed(inner):
         cotangents[node] = sp.Add(*parts(stand_in[node]))
     return {name: _restored(sp.Add(*parts(symbol(name))), original) for name in names}
 
 
-def _fitted(grad: Term, operand: Term, x: Term) -> Term:
+def _returned(user: Term, flat: list[Term], cotangent: Term, x: Term) -> list[Term]:
+    """What goes back from one operation to a symbol, through each of its operands."""
+    if cotangent == 0 or not any(x in operand.free_symbols for operand in flat):
+        return []
+    pairs = [(g, operand) for g, operand in zip(user.back(cotangent), flat, strict=True) if x in operand.free_symbols]
+    return [_fitted(g * slope(operand, x), operand, x, user) for g, operand in pairs]
+
+
+def _fitted(grad: Term, operand: Term, x: Term, user: Term) -> Term:
     """A gradient in the shape of what it belongs to: broadcast where it is smaller, summed where it is larger."""
-    sizes_aside = grad.replace(lambda t: t.func is count, lambda t: sp.S.One)
-    grad = grad if grad == 0 or x in sizes_aside.free_symbols else shaped_as(grad, x)
-    return grad if grad == 0 or operand.free_symbols <= {x} else summed_to(grad, x)
+    if grad == 0:
+        return grad
+    narrow = isinstance(user, (Summed, Mean)) and x not in sizeless(grad).free_symbols
+    grad = shaped_as(grad, x) if narrow else grad
+    return grad if _alone(operand, x) and not user.broadcasts else summed_to(grad, x)
+
+
+_PRODUCT = "product"
+
+
+def _kind(node: Term) -> str:
+    return _PRODUCT if node.broadcasts else "part"
+
+
+def _alone(term: Term, x: Term) -> bool:
+    """Whether a term has the shape of a symbol; what is added to a product of matrices is taken for a bias."""
+    if x.is_Dummy and x.name == _PRODUCT:
+        bare = {t: x for t in term.atoms(sp.Add) if x in t.args and all(a.is_Symbol for a in t.args)}
+        term = term.xreplace(bare)
+    return bool(sizeless(term).free_symbols <= {x})
 
 
 def _in_order(term: Term) -> list[Term]:

@@ -7,7 +7,7 @@ import copy
 import re
 
 _TIGHT = re.compile(r"(?<![\w.)\]])([A-Za-z_]\w*|\d[\w.]*) \*\* (-?[A-Za-z_]\w*|-?\d[\w.]*)(?![\w.(\[])")
-_LEVELS = ((ast.BitOr,), (ast.BitAnd,), (ast.Add, ast.Sub), (ast.Mult, ast.Div, ast.FloorDiv, ast.Mod))
+_LEVELS = ((ast.BitOr,), (ast.BitAnd,), (ast.Add, ast.Sub), (ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.MatMult))
 _SIGNS = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -15,6 +15,7 @@ _SIGNS = {
     ast.Div: "/",
     ast.FloorDiv: "//",
     ast.Mod: "%",
+    ast.MatMult: "@",
     ast.BitAnd: "&",
     ast.BitOr: "|",
 }
@@ -28,7 +29,7 @@ def unparse(node: ast.AST) -> str:
     """
     marked = _Marked().visit(copy.deepcopy(node))
     code = _TIGHT.sub(r"\1**\2", ast.unparse(ast.fix_missing_locations(marked))).replace("_negated_(", "(")
-    return re.sub(r"'(\w*)'", r'"\1"', code)
+    return re.sub(r"'([^'\"\\]*)'", r'"\1"', code)
 
 
 class _Marked(ast.NodeTransformer):
@@ -52,9 +53,23 @@ def fold(line: str, room: int) -> str:
     head = line[: len(line) - len(unparse(value))]
     if isinstance(value, ast.BinOp):
         whole = unparse(value)
+        if len(_terms(value)) == 2 and (split := _at_last_bracket(head + whole, room)):
+            return split
         inner = [whole] if len(whole) + 4 <= room else [p for part in _terms(value) for p in _deeper(part, room - 4)]
         return "\n".join([f"{head}(", *(f"    {part}" for part in inner), ")"])
     return _call(head, value, room) if isinstance(value, ast.Call) else line
+
+
+def _at_last_bracket(text: str, room: int) -> str:
+    """A text that ends with a bracket, split there; nothing where that does not fit."""
+    depth, at = 0, len(text) - 1
+    while text.endswith(")") and at > 0:
+        depth += {")": 1, "(": -1}.get(text[at], 0)
+        if depth == 0:
+            break
+        at -= 1
+    inner = text[at + 1 : -1]
+    return f"{text[: at + 1]}\n    {inner}\n)" if 0 < at < room and len(inner) + 4 <= room else ""
 
 
 def _terms(value: ast.BinOp) -> list[str]:

@@ -9,7 +9,7 @@ from functools import cached_property
 import sympy as sp
 
 from pullback.graph.functions import Term
-from pullback.graph.reductions import count
+from pullback.graph.reductions import sizeless
 
 COTANGENT = sp.Dummy("g", real=True)
 """The gradient of the loss with respect to the output."""
@@ -70,8 +70,7 @@ class Formula:
 
     def is_tensor(self, term: Term) -> bool:
         """Whether an expression is a tensor when the function runs, rather than a Python number."""
-        sizes_aside = term.replace(lambda t: t.func is count, lambda t: sp.S.One) if term.has(count) else term
-        return not sizes_aside.free_symbols <= self.numbers
+        return not sizeless(term).free_symbols <= self.numbers
 
 
 def symbol(name: str) -> Term:

@@ -13,6 +13,7 @@ from pullback.define.classic import Context
 from pullback.define.decorate import function_of
 from pullback.define.function import Function
 from pullback.define.keep import Kept
+from pullback.errors import TraceError
 from pullback.graph.formula import Parameter
 from pullback.graph.trace import Trace, record
 
@@ -49,7 +50,11 @@ def joint(target: Any, *inputs: Any) -> Trace:
     names = list(made.params) if made is not None else _names(target, len(inputs))
     given = dict(zip(names, inputs, strict=True))
     with torch.no_grad():
-        cotangent = torch.ones_like(run(given, None)[0])
+        output = run(given, None)[0]
+    if not isinstance(output, torch.Tensor):
+        got, do = f"a {type(output).__name__}", "trace a function of each output"
+        raise TraceError(target.__name__, "one output that is a tensor", got, do)
+    cotangent = torch.ones_like(output)
 
     def call(**values: Any) -> Any:
         gradient = values.pop(COTANGENT)

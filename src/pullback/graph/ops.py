@@ -113,6 +113,7 @@ def _hardshrink(x: Term, lambd: Term = _HALF) -> Term:
     return f.where(sp.Or(sp.Gt(x, lambd), sp.Lt(x, -lambd)), x, 0)
 
 
+_INFINITE = {"inf": sp.oo, "-inf": -sp.oo}
 _SELU_ALPHA, _SELU_SCALE = sp.Rational("1.6732632423543772"), sp.Rational("1.0507009873554805")
 
 _ARITHMETIC = (
@@ -142,7 +143,7 @@ _ARITHMETIC = (
     Op("addcdiv", lambda x, tensor1, tensor2, value=1: x + value * tensor1 / tensor2),
     Op("clone", lambda x, memory_format=None: x),
     Op("alias", lambda x: x),
-    Op("float", _number),
+    Op("float", lambda x: _INFINITE.get(x, x) if isinstance(x, str) else _number(x)),
     Op("double", _number),
     Op("to", lambda x, dtype=None: _number(x), aten="_to_copy"),
     Op("tensor", lambda x: x),
@@ -164,6 +165,7 @@ _CONDITIONS = (
     Op("bitwise_or", lambda a, b: sp.Or(a, b)),
     Op("logical_not", lambda a: sp.Not(a)),
     Op("bitwise_not", lambda a: sp.Not(a)),
+    Op("logical_xor", lambda a, b: sp.Or(sp.And(a, sp.Not(b)), sp.And(sp.Not(a), b))),
     Op("where", f.where),
     Op("masked_fill", lambda x, mask, value: f.where(mask, value, x)),
 )

@@ -14,17 +14,24 @@ from pullback.errors import UsageError
 from pullback.graph.fold import unparse
 from pullback.graph.formula import Formula, Parameter, exact, symbol
 from pullback.graph.functions import where
+from pullback.graph.losses import LOSSES
 from pullback.graph.ops import CONSTANTS, OPS, Op
-from pullback.graph.reductions import REDUCTIONS
+from pullback.graph.reductions import REDUCTIONS, sizeless
+from pullback.graph.structure import ATTRIBUTES, STRUCTURE, sized, subscript
 
 _OPERATORS: dict[type, str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.Mod: "remainder",
-    ast.FloorDiv: "floor_divide", ast.BitAnd: "logical_and", ast.BitOr: "logical_or",
+    ast.FloorDiv: "floor_divide", ast.MatMult: "matmul", ast.BitAnd: "logical_and", ast.BitOr: "logical_or",
     ast.USub: "neg", ast.UAdd: "positive", ast.Invert: "logical_not",
     ast.Gt: "gt", ast.GtE: "ge", ast.Lt: "lt", ast.LtE: "le", ast.Eq: "eq", ast.NotEq: "ne",
 }  # fmt: skip
+_KNOWN = {
+    name: Op(name, form, python=spelled) for name, (spelled, form) in {**STRUCTURE, **LOSSES, **REDUCTIONS}.items()
+}
+_KNOWN |= OPS
 _MODULES = {"torch", "math", "F", "np", "special", "nn", "functional"}
 _TAKEN = {"torch", "math", "pb", "ctx", "inputs", "output", "grad_output"}
+_BUILT_IN = {"abs", "pow", "float"}
 _SCALAR_KINDS = {"float", "int", "bool", "complex"}
 _ALLOWED = "arithmetic, comparisons, &, |, ~, torch functions and tensor methods of the ops table, math constants"
 
@@ -165,7 +172,27 @@ class _Reader:
     def _Attribute(self, node: ast.Attribute) -> Any:  # noqa: N802
         if self.module(node.value) and node.attr in CONSTANTS:
             return CONSTANTS[node.attr]
-        return self.fail(node, "math.pi, math.e, math.tau or math.inf")
+        if node.attr in ATTRIBUTES and not self.module(node.value):
+            return ATTRIBUTES[node.attr](self.read(node.value))
+        return self.fail(node, "math.pi, math.e, math.tau, math.inf, or .T and .mT of a tensor")
+
+    def _Subscript(self, node: ast.Subscript) -> Any:  # noqa: N802
+        items = [self.item(i) for i in (node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])]
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "shape" and isinstance(items[0], int):
+            return sized(self.read(node.value.value), items[0])
+        return subscript(self.read(node.value), items)
+
+    def item(self, node: ast.expr) -> Any:
+        """One part of a subscript."""
+        if isinstance(node, ast.Slice):
+            return slice(*(None if p is None else self.item(p) for p in (node.lower, node.upper, node.step)))
+        try:
+            value = ast.literal_eval(node)
+        except ValueError:
+            value = ""
+        return (
+            value if value in (None, ...) or type(value) is int else self.fail(node, "integers, slices, None and ...")
+        )
 
     def _BinOp(self, node: ast.BinOp) -> Any:  # noqa: N802
         return self.apply(node, self.operator(node, node.op), [self.read(node.left), self.read(node.right)], {})
@@ -182,10 +209,11 @@ class _Reader:
     def _Call(self, node: ast.Call) -> Any:  # noqa: N802
         method = isinstance(node.func, ast.Attribute) and not self.module(node.func.value)
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        spelled, form = REDUCTIONS.get(name, ("", None))
-        op = OPS.get(name) or (Op(name, form, python=spelled) if form is not None else None)
+        if name in ("max", "min") and len(node.args) + method == 2 and not _is_integer(node.args[-1]):
+            name += "imum"
+        op = _KNOWN.get(name)
         if op is None:
-            self.fail(node.func, "a function of the ops table", near=[*OPS, *REDUCTIONS])
+            self.fail(node.func, "a function of the ops table", near=[*_KNOWN])
         args = [self.read(node.func.value)] if method else []  # type: ignore[attr-defined]
         args += [self.read(a) for a in node.args]
         if method and name == "where":
@@ -208,7 +236,7 @@ class _Reader:
     def operator(self, node: ast.AST, kind: ast.AST) -> Op:
         if type(kind) not in _OPERATORS:
             self.fail(node, _ALLOWED)
-        return OPS[_OPERATORS[type(kind)]]
+        return _KNOWN[_OPERATORS[type(kind)]]
 
     def module(self, node: ast.expr) -> bool:
         while isinstance(node, ast.Attribute):
@@ -217,10 +245,13 @@ class _Reader:
 
     def respell(self, node: ast.Call, op: Op, args: list[Any]) -> None:
         """Write bare and abbreviated names in full: on tensors as torch's, on numbers as Python's."""
-        if isinstance(node.func, ast.Name) and op.name in ("abs", "pow"):
+        if (isinstance(node.func, ast.Name) and op.name in _BUILT_IN) or op.name == "tensor":
             return
         tensors = {p.symbol for p in self.found.values() if p.kind != "number"}
-        free = set().union(*(a.free_symbols for a in args if isinstance(a, sp.Basic)))
+        flat = [part for a in args for part in (a if isinstance(a, tuple) else (a,))]
+        free = set().union(*(sizeless(a).free_symbols for a in flat if isinstance(a, sp.Basic)))
+        if free & tensors and ast.unparse(node.func).startswith("torch."):
+            return
         spelling = op.spelling if free & tensors or not args else f"math.{op.name}"
         node.func = ast.copy_location(ast.parse(spelling, mode="eval").body, node.func)
 
@@ -237,6 +268,10 @@ class _Reader:
         marker = " " * column + "^" * min(width, max(len(shown) - column, 1))
         do = f"did you mean {' or '.join(close)}?" if close else ""
         raise UsageError(f"formula, line {line}, column {column + 1}", allowed, f"\n    {shown}\n    {marker}", do)
+
+
+def _is_integer(node: ast.expr) -> bool:
+    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
 
 
 def _masks(value: Any) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ from pullback.graph.reductions import (
     summed_to,
 )
 from pullback.graph.stable import powers_of
+from pullback.graph.structure import Moved
 
 _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = 3, 4, 5, 6, 7
 _OR, _AND, _NOT = 1, 2, 5
@@ -84,7 +86,7 @@ class Printer:
             return self.power(term.base, term.exp)
         if isinstance(term, sp.logic.boolalg.Boolean):
             return self.condition(term)
-        return self.call(term), _ATOM
+        return self.call(term), _PRODUCT if isinstance(term, Moved) and _INFIX.search(term.template) else _ATOM
 
     def at(self, term: Term, strength: int) -> str:
         """Source, in parentheses if it binds less than its place needs."""
@@ -191,6 +193,8 @@ class Printer:
         """A function application."""
         if term.func is where:
             return self.choice(term)
+        if isinstance(term, Moved):
+            return self.moved(term)
         if term.func in _SHAPES or isinstance(term, Along):
             return self.along(term)
         if term.func is clamp:
@@ -217,8 +221,26 @@ class Printer:
             return f"{term.python}({self(operand)}, dim=tuple(range({self.sample(operand)}.ndim)))"
         return f"{term.python}({', '.join([self(operand), *options])})"
 
+    def moved(self, term: Term) -> str:
+        """A template with its operands, in parentheses except where they are arguments."""
+
+        def part(hole: re.Match[str]) -> str:
+            operand = term.operands[int(hole["at"])]
+            whole, alone = (
+                hole.string,
+                (hole.string[hole.start() - 1 : hole.start()], hole.string[hole.end() : hole.end() + 1]),
+            )
+            argument = bool(whole) and alone[0] in ("(", " ", "[") and alone[1] in (")", ",", "]")
+            text = self.sample(operand) if hole["like"] else self(operand)
+            bare = argument and not whole[: hole.start()].endswith(("* ", "@ "))
+            return text if bare or (hole["like"] and text != self(operand)) else self.at(operand, _ATOM)
+
+        return _HOLE.sub(part, term.template)
+
     def sample(self, operand: Term) -> str:
         """Something of the same shape that costs nothing to compute."""
+        if any(not isinstance(node, (Softmax, LogSoftmax)) for node in operand.atoms(Along, *_SHAPES)):
+            return self.at(operand, _ATOM)
         tensors = sorted((s for s in operand.free_symbols if self.is_tensor(s)), key=self.rank)
         names = ", ".join(map(self, tensors))
         return names if len(tensors) == 1 else f"torch.broadcast_tensors({names})[0]"
@@ -265,6 +287,8 @@ class Printer:
         return f"({self(term.doit())})"
 
 
+_HOLE = re.compile(r"\{(?P<like>like)?(?P<at>\d+)\}")
+_INFIX = re.compile(r" [@*] |^-")
 _SHAPES: dict[Term, Callable[..., str]] = {
     spread: lambda printer, result, dims, kept: printer.unsqueezed(result, dims),
     summed_to: lambda printer, term, like: f"{printer.at(term, _ATOM)}.sum_to_size({printer.sample_of(like)}.shape)",

@@ -23,7 +23,7 @@ _MINUS_INFINITY = sp.Dummy("-math.inf", real=True)
 class Along(sp.Function):  # type: ignore[misc] # SymPy is untyped
     """An operation along dimensions: operand, dimensions, and whether they stay with size one."""
 
-    nargs = 3
+    nargs: ClassVar[int | None] = 3
     is_real = True
     python: ClassVar[str] = ""
     pull: ClassVar[Callable[..., Term]]
@@ -31,9 +31,19 @@ class Along(sp.Function):  # type: ignore[misc] # SymPy is untyped
     def _eval_is_nonnegative(self) -> Any:
         return self.args[0].is_nonnegative if type(self) in (Summed, Mean) else None
 
-    def back(self, cotangent: Term) -> Term:
-        """The cotangent of the operand."""
-        return type(self).pull(cotangent, *self.args, self)
+    @property
+    def operands(self) -> tuple[Term, ...]:
+        """What it is applied to."""
+        return (self.args[0],)
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether what goes back can be larger than the operand."""
+        return False
+
+    def back(self, cotangent: Term) -> tuple[Term, ...]:
+        """The cotangent of each operand."""
+        return (type(self).pull(cotangent, *self.args, self),)
 
 
 class spread(sp.Function):  # type: ignore[misc] # noqa: N801 - printed in lower case
@@ -67,6 +77,11 @@ class count(sp.Function):  # type: ignore[misc] # noqa: N801
     def fdiff(self, argindex: int = 1) -> Term:
         """Sizes do not depend on values."""
         return sp.S.Zero
+
+
+def sizeless(term: Term) -> Term:
+    """A term with one for each number of elements, so that its symbols are those whose values it needs."""
+    return term.replace(lambda t: t.func is count, lambda t: sp.S.One) if term.has(count) else term
 
 
 SHAPES = (spread, summed_to, shaped_as, count)
@@ -146,12 +161,13 @@ def _along(kind: Any) -> Callable[..., Term]:
     return build
 
 
-def _norm(x: Term, p: Any = 2, dim: Any = None, keepdim: bool = False) -> Term:
-    if p == 1:
-        return _sum(abs(x), dim, keepdim)
-    if p not in (2, "fro", None):
-        raise TypeError("p must be 1 or 2")
-    return sp.sqrt(_sum(x**2, dim, keepdim))
+def _norm(x: Term, p: Any = 2, dim: Any = None, keepdim: bool = False, ord: Any = None) -> Term:  # noqa: A002
+    p = p if ord is None else ord
+    if p in (2, "fro", None):
+        return sp.sqrt(_sum(x**2, dim, keepdim))
+    if p == sp.oo:
+        return _along(Amax)(abs(x), dim, keepdim)
+    return _sum(abs(x) ** p, dim, keepdim) ** (1 / sp.sympify(p))
 
 
 def _vector_norm(x: Term, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Term:  # noqa: A002 - PyTorch's name
@@ -198,6 +214,7 @@ REDUCTIONS: dict[str, tuple[str, Callable[..., Term]]] = {
     "var": ("torch.var", _variance),
     "std": ("torch.std", _deviation),
     "dot": ("torch.dot", lambda x, y: _sum(x * y)),
+    "dist": ("torch.dist", lambda x, y, p=2: _norm(x - y, p)),
     "vecdot": ("torch.linalg.vecdot", lambda x, y, dim=-1: _sum(x * y, dim)),
     "normalize": ("torch.nn.functional.normalize", _normalize),
     "mse_loss": ("torch.nn.functional.mse_loss", _loss(lambda x, y: (x - y) ** 2)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pullback.graph.functions import Term, where
 from pullback.graph.ops import BY_CLASS
 from pullback.graph.printer import Printer
 from pullback.graph.reductions import SHAPES, Along, Summed, count, shaped_as, spread, summed_to
+from pullback.graph.structure import Moved
 
 _RESERVED = {"torch", "math", "pb", "ctx", "g", "out", "inputs", "output", "grad_output", "F"}
 
@@ -53,6 +55,8 @@ def _noun(term: Term) -> str:
         return f"safe_{safe.name}" if safe is not None else "chosen"
     if isinstance(term, sp.logic.boolalg.Boolean):
         return "mask"
+    if isinstance(term, Moved):
+        return _moved_noun(term.template)
     if isinstance(term, (Along, *SHAPES)):
         return _SHAPE_NOUNS.get(term.func) or str(term.func.__name__).lower()
     if isinstance(term, sp.Pow):
@@ -66,6 +70,12 @@ def _noun(term: Term) -> str:
 
 
 _SHAPE_NOUNS: dict[Term, str] = {count: "size", spread: "wide", summed_to: "share", shaped_as: "wide", Summed: "total"}
+
+
+def _moved_noun(template: str) -> str:
+    """The name of the operation that is applied last, or what an operator makes."""
+    calls = re.findall(r"[.](\w+)\(", template)
+    return "product" if "@" in template else calls[-1] if calls else "part"
 
 
 def _power_noun(term: Term) -> str:
