@@ -102,6 +102,7 @@ NO_BATCH = {"is_grads_batched": "PyTorch's old vmap, which it uses there, takes 
 
 def first_order() -> list[str]:
     names = [n for n, s in STACKS.items() if s.gives in ("values", "gradient") and s.expectation() == "right"]
+    names = [n for n in names if not STACKS[n].needs]  # ONNX and CUDA graphs know nothing of NumPy
     names = [n for n in names if not STACKS[n].cost or n in SAMPLE]
     return [n for n in names if not any(word in n for word in FORWARD_MODE) and n not in NO_BATCH]
 

@@ -54,6 +54,12 @@ LIMITS = (
         "use `torch.func.vmap` of `torch.func.vjp`",
     ),
     Limit(
+        "an opaque Function",
+        "ONNX",
+        "the exporter's own error: it knows no such operator",
+        "export the same function written with torch operations",
+    ),
+    Limit(
         "an in-place Function",
         "`make_fx`, export, `torch.func.linearize`",
         "`StackError`",
