@@ -213,7 +213,7 @@ def ahead_of_time(fn: Callable[..., Any]) -> Callable[..., Any]:
     from torch._functorch.aot_autograd import aot_function
     from torch._functorch.compilers import nop
 
-    return aot_function(fn, nop)  # type: ignore[no-any-return]
+    return aot_function(fn, nop)
 
 
 def compiled_autograd(compiler: Callable[..., Any]) -> Any:

@@ -172,7 +172,7 @@ ROWS = {
     "a rule for a kept value": Row(through, ((4,),), through_first),
     "a Function inside a Function": Row(nested, ((4,),), nested_first),
 }
-SAMPLE = ("compile", "compile of func.jvp", "export, then train", "export strict, then train", "make_fx, symbolic")
+SAMPLE = ("compile", "export, then train", "make_fx, symbolic")
 
 
 def pairs() -> list[Any]:

@@ -85,7 +85,7 @@ LIMITS = (
     ),
     Limit(
         "an output that is a named tuple",
-        "`torch.compile`",
+        "`torch.compile` of PyTorch 2.13",
         "`StackError`",
         "return a tuple or a dict, and make the named tuple outside",
     ),

@@ -52,7 +52,8 @@ def _onnx(s: Setting) -> Found:
     with quiet():
         warnings.simplefilter("ignore")  # the exporter's own
         program = torch.onnx.export(Layer(s), (s.tensors[0].detach(),), dynamo=True, verbose=False)
-        return list(program(s.tensors[0].detach()))  # type: ignore[misc]
+        results: Any = program(s.tensors[0].detach()) if program is not None else ()
+        return list(results)
 
 
 def _replayed(s: Setting) -> Found:
@@ -96,6 +97,7 @@ def quiet() -> Iterator[None]:
     """Without the warnings of PyTorch's own code."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*LeafSpec.*", FutureWarning)
+        warnings.filterwarnings("ignore", "The given buffer is not writable", UserWarning)  # of PyTorch 2.9
         yield
 
 

@@ -20,7 +20,7 @@ class Tagged(torch.Tensor):
 class Wrapped(torch.Tensor):
     """A subclass around another tensor, whose ``__torch_dispatch__`` runs every operation on what is inside."""
 
-    inner: torch.Tensor
+    held: torch.Tensor
 
     @staticmethod
     def __new__(cls, inner: torch.Tensor) -> Wrapped:
@@ -28,17 +28,19 @@ class Wrapped(torch.Tensor):
         return wrapper(cls, inner)  # type: ignore[no-any-return]
 
     def __init__(self, inner: torch.Tensor) -> None:
-        self.inner = inner
+        self.held = inner
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         """The operation's result on the tensors inside, wrapped."""
-        args, kwargs = pytree.tree_map_only(cls, lambda t: t.inner, (args, kwargs or {}))
+        args, kwargs = pytree.tree_map_only(cls, lambda t: t.held, (args, kwargs or {}))
         return pytree.tree_map_only(torch.Tensor, cls, func(*args, **kwargs))
 
 
 def _inside(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.inner if isinstance(tensor, Wrapped) else tensor.as_subclass(torch.Tensor)
+    return tensor.held if isinstance(tensor, Wrapped) else tensor.as_subclass(torch.Tensor)
 
 
 @stack("a subclass with `__torch_function__`", TENSORS)
@@ -96,7 +98,7 @@ class _EveryFunction(TorchFunctionMode):
 @stack("under a dispatch mode", TENSORS)
 def _(s: Setting) -> Found:
     leaves = s.leaves()
-    with _EveryOperation():
+    with _EveryOperation():  # type: ignore[no-untyped-call]
         return pulled(s.loss(*leaves), leaves)
 
 
