@@ -60,9 +60,9 @@ def _replayed(s: Setting) -> Found:
     """The gradient by a captured graph of forward and backward, replayed for other values than it was captured for."""
     cuda = [t.cuda() for t in s.tensors]
     sample = tuple(torch.randn_like(t).requires_grad_() for t in cuda)
-    graphed = torch.cuda.make_graphed_callables(lambda *ts: outputs(s.fn(*ts)), sample)
+    graphed: Any = torch.cuda.make_graphed_callables(lambda *ts: outputs(s.fn(*ts)), sample)
     leaves = [t.detach().requires_grad_() for t in cuda]
-    pairs = [(o, g.cuda()) for o, g in zip(graphed(*leaves), s.cotangents, strict=True) if g is not None]
+    pairs = [(o, g.cuda()) for o, g in zip(outputs(graphed(*leaves)), s.cotangents, strict=True) if g is not None]
     found = torch.autograd.grad([o for o, _ in pairs], leaves, [g for _, g in pairs], allow_unused=True)
     return [torch.zeros_like(t) if g is None else g.cpu() for t, g in zip(s.tensors, found, strict=True)]
 
