@@ -30,6 +30,7 @@ __all__ = [
     "TorchDispatchMode",
     "TorchFunctionMode",
     "VmapInfo",
+    "ahead_of_time",
     "allow_in_graph",
     "autocast_enabled",
     "autocast_kind",
@@ -40,6 +41,7 @@ __all__ = [
     "compiling",
     "current_level",
     "custom_function_call",
+    "decomposed_by",
     "dispatch_modes",
     "dual_level",
     "forward_ad",
@@ -67,6 +69,8 @@ __all__ = [
     "tracing_graph",
     "unwrap_dead",
     "when_dynamo_loads",
+    "without_values",
+    "wrapper",
 ]
 
 compiling = torch.compiler.is_dynamo_compiling
@@ -201,6 +205,19 @@ def nonstrict_trace(fn: Callable[..., Any]) -> Callable[..., Any]:
     return torch._dynamo.nonstrict_trace(fn)
 
 
+def decomposed_by(operator: Any, fn: Callable[..., Any]) -> None:
+    """Let those who take every operator apart that they do not know, as ONNX export does, run ``fn`` for it."""
+    torch._decomp.register_decomposition(operator)(fn)
+
+
+def ahead_of_time(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """``fn`` with its forward and backward traced by AOTAutograd alone, and run as the graphs say."""
+    from torch._functorch.aot_autograd import aot_function
+    from torch._functorch.compilers import nop
+
+    return aot_function(fn, nop)
+
+
 def compiled_autograd(compiler: Callable[..., Any]) -> Any:
     """A context in which backward passes are compiled as a whole."""
     import torch._dynamo.compiled_autograd
@@ -283,6 +300,13 @@ def without_values(values: Iterable[Any]) -> Iterator[list[Any]]:
     bare = [value.detach() if isinstance(value, torch.Tensor) else value for value in values]
     with torch.no_grad(), FakeTensorMode() as mode:
         yield [mode.from_tensor(value) if isinstance(value, torch.Tensor) else value for value in bare]
+
+
+def wrapper(cls: Any, inner: torch.Tensor) -> Any:
+    """A tensor of a subclass that looks like another, and has no memory of its own."""
+    return torch.Tensor._make_wrapper_subclass(
+        cls, inner.shape, strides=inner.stride(), dtype=inner.dtype, device=inner.device
+    )
 
 
 def empty_like(tensor: torch.Tensor) -> torch.Tensor:

@@ -380,6 +380,24 @@ class Unpicklable(torch.nn.Module):
         return Product.apply(x, x)
 
 
+class ReversalForFunc(Function):
+    """A gradient modifier in the form that torch.func takes; compiled, torch.func.grad looks into its forward."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x * 1
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return -grad_output
+
+
 class RoughInHalf(Function):
     """Exact enough in float32: a detour by 8 costs half precision all digits of small numbers."""
 
@@ -449,6 +467,7 @@ MUTANTS: dict[str, list[tuple[str, type, Inputs]]] = {
     "forward_mode": [("jvp-wrong", WrongJvp, one)],
     "compile": [("compile-wrong", OtherWhenCompiled, one)],
     "export": [("stack-drops-rule", Reversal, one)],
+    "stacks": [("stack-drops-rule", ReversalForFunc, one)],
     "sizes": [("backward-raises", NeedsAnElement, one)],
     "copying": [("not-picklable", Unpicklable, one)],
     "halves": [("float32-not-enough", RoughInHalf, one)],

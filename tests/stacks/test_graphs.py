@@ -12,6 +12,7 @@ from compare import assert_gradients
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import pullback as pb
+from pullback.check.stacks import Setting, recorded
 
 Pair = tuple[torch.Tensor, torch.Tensor]
 
@@ -53,6 +54,17 @@ def test_a_recorded_graph_names_the_function() -> None:
     graph = make_fx(lambda x, w: tell(x, w))(x, w)
     assert "tell" in graph.code
     torch.testing.assert_close(graph(x, w), tell(x, w), rtol=0, atol=0)
+
+
+def test_who_knows_only_operators_of_pytorch_gets_those_of_the_forward() -> None:
+    drawn = tuple(torch.randn(4, dtype=torch.float64) for _ in range(2))
+    program = recorded.program_of(Setting(tell, drawn, (torch.ones_like(drawn[0]),), drawn), strict=False)
+    assert "pullback.call" in program.graph_module.code
+    with recorded.quiet():
+        program = program.run_decompositions(torch._decomp.get_decompositions([torch.ops.pullback.call.default]))
+        module = program.module()
+    assert "pullback" not in program.graph_module.code
+    assert_gradients([module(drawn[0])], [torch.tanh(drawn[0] * drawn[1]) * 2])
 
 
 def test_a_recorded_graph_refuses_hyperparameters_that_are_no_plain_data() -> None:

@@ -38,7 +38,8 @@ def check(
         dtype: What to convert floating inputs to first.
         evaluations: How many calls of forward finite differences may cost per argument.
         call: How ``fn`` is called, where that is not ``fn.apply`` or ``fn`` itself.
-        probes: The names of the probes to run; by default all but those that compile (``compile``, ``export``).
+        probes: The names of the probes to run; by default all but those that compile (``compile``, ``export``,
+            ``stacks``).
 
     Returns:
         A `Report`; ``report.ok`` is False when there is a finding at error level or nothing could be checked.

@@ -72,17 +72,26 @@ def chosen(names: Collection[str] | None) -> Iterator[None]:
     Raises:
         UsageError: If there is no probe of a name.
     """
-    known = {_name(module) for module in found()}
-    if names is not None and not set(names) <= known:
-        unknown = ", ".join(sorted(set(names) - known))
-        raise UsageError(
-            "pullback.check", "probes= takes names of probes", unknown, f"choose from {', '.join(sorted(known))}"
-        )
+    known(names or ())
     token = _asked.set(None if names is None else frozenset(names))
     try:
         yield
     finally:
         _asked.reset(token)
+
+
+def known(names: Collection[str]) -> None:
+    """Refuse names that no probe has.
+
+    Raises:
+        UsageError: If there is one.
+    """
+    every = {_name(module) for module in found()}
+    if not set(names) <= every:
+        unknown = ", ".join(sorted(set(names) - every))
+        raise UsageError(
+            "pullback.check", "probes= takes names of probes", unknown, f"choose from {', '.join(sorted(every))}"
+        )
 
 
 def _name(module: ModuleType) -> str:
@@ -200,9 +209,10 @@ def _conclude(case: Case, report: TargetReport) -> None:
     base = case.base
     if not base.ok and not report.findings:
         report.unchecked = f"{base.stage} raises {type(base.error).__name__}: {str(base.error)[:300]}"
-    elif base.ok and not case.facts.get("tested") and not any(f.severity == "error" for f in report.findings):
+    elif base.ok and not case.facts.keys() & {"tested", "stacks"} and report.status != "fault":
         report.unchecked = case.facts.get("untested", "values could not be compared")
     report.notes += case.facts.get("notes", [])
     report.coverage = case.facts.get("coverage", {})
+    report.stacks = case.facts.get("stacks", {})
     if case.facts.get("tested"):
         report.verdict = case.facts.get("verdict", "tested")

@@ -32,7 +32,7 @@ def _target(target: TargetReport) -> str:
     place = f"{target.file}:{target.line}: " if target.file else ""
     against = f", {target.verdict} against {target.reference}" if target.reference and target.verdict else ""
     head = f"{place}{target.name}: {target.status} (inputs {target.inputs}{against})"
-    lines = [head, *[f"  {note}" for note in target.notes], *_partly(target)]
+    lines = [head, *[f"  {note}" for note in target.notes], *_partly(target), *_stacks(target)]
     if target.unchecked:
         lines.append(f"  unchecked: {target.unchecked}")
     lines += [_finding(finding) for finding in target.findings]
@@ -42,6 +42,18 @@ def _target(target: TargetReport) -> str:
 def _partly(target: TargetReport) -> list[str]:
     """What was compared less than entry by entry."""
     return [f"  {name}: compared by {how}" for name, how in target.coverage.items() if not how.startswith("every")]
+
+
+def _stacks(target: TargetReport) -> list[str]:
+    """What the ways of running do with the rule: those that do the same together."""
+    groups: dict[str, list[str]] = {}
+    for name, verdict in target.stacks.items():
+        groups.setdefault(verdict, []).append(name)
+    right = groups.pop("right", [])
+    fine = all(verdict.startswith(("not run", "nobody can")) for verdict in groups)
+    head = [f"  stacks: {'all right' if fine else 'right'} ({len(right)})"] if target.stacks else []
+    lines = [f"  stacks: {verdict}: {'; '.join(names)}" for verdict, names in groups.items()]
+    return [textwrap.fill(line, 118, subsequent_indent="    ") for line in head + lines]
 
 
 def _finding(finding: Finding) -> str:

@@ -38,11 +38,13 @@ class Job:
     cases: str | None = None
     skip: list[str] = field(default_factory=list)
     index: int = 0
+    probes: tuple[str, ...] = ()
 
     def request(self) -> dict[str, Any]:
         """The job in the form that a worker reads."""
         path = str(self.path.resolve()) if self.path else None
-        return {"index": self.index, "path": path, "module": self.module, "only": self.only, "skip": self.skip}
+        same = {key: getattr(self, key) for key in ("index", "module", "only", "skip", "probes")}
+        return same | {"path": path}
 
 
 def run(

@@ -66,6 +66,7 @@ class TargetReport:
     unchecked: str | None = None
     notes: list[str] = field(default_factory=list)
     coverage: dict[str, str] = field(default_factory=dict)  # how each argument's part of the Jacobian was compared
+    stacks: dict[str, str] = field(default_factory=dict)  # what each way of running does with the rule
 
     @property
     def status(self) -> str:
@@ -91,6 +92,7 @@ class TargetReport:
             "unchecked": self.unchecked,
             "notes": self.notes,
             "coverage": self.coverage,
+            "stacks": self.stacks,
             "seconds": round(self.seconds, 4),
         }
 

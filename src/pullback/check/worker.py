@@ -26,7 +26,8 @@ def main(request: dict[str, Any]) -> None:
     """Check the jobs of a request, one after the other.
 
     Each job says with ``path`` or ``module`` where to look, with ``skip`` which targets not to run (they have hung or
-    crashed before), with ``only`` which to run. ``cases`` is the cases file, ``out`` where the lines go.
+    crashed before), with ``only`` which to run, with ``probes`` which experiments. ``cases`` is the cases file, ``out``
+    where the lines go.
     """
     torch.set_num_threads(1)
     _limit_memory(request.get("memory"))
@@ -39,7 +40,7 @@ def main(request: dict[str, Any]) -> None:
 
             say(begin=True)
             try:
-                with state.restored():
+                with state.restored(), battery.chosen(job.get("probes") or None):
                     _job(job, request.get("cases"), say)
             except BaseException as error:  # a file that cannot be loaded at all loses itself, not the others
                 say(failed=f"{type(error).__name__}: {str(error)[:300]}")

@@ -9,6 +9,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from pullback.errors import UsageError
+
 EPILOG = """\
 PATH is a file, a folder, a notebook, the name of an installed module or package, or module:name.
 
@@ -31,7 +33,9 @@ def parser() -> argparse.ArgumentParser:
     add("--ignore", default="", metavar="CODES", help="do not report these")
     add("--strict", action="store_true", help="warnings and unchecked targets count as faults")
     add("--jobs", "-j", type=int, default=0, metavar="N", help="worker processes (default: one per core, at most 4)")
-    add("--timeout", type=float, default=60.0, metavar="SECONDS", help="per target (default: 60)")
+    add("--probes", default="", metavar="NAMES", help="run only these, such as values,stacks; some compile, so they "
+        "run only when named: compile, export, stacks")  # fmt: skip
+    add("--timeout", type=float, metavar="SECONDS", help="per target (default: 60; with --probes 600)")
     add("--memory", type=int, default=16_384, metavar="MB", help="per worker, 0 for no limit (default: 16384)")
     add("--baseline", metavar="FILE", help="report only what this file does not list")
     add("--write-baseline", metavar="FILE", help="list what is found now, and succeed")
@@ -50,17 +54,24 @@ def main(argv: list[str]) -> int:
     except LookupError as error:
         print(f"pullback check: there is no file, module or package {error.args[0]!r}", file=sys.stderr)
         return 2
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        return 2
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pullback.check import filters, formats, jobs
+    from pullback.check import battery, filters, formats, jobs
 
     config = configuration()
     todo = list(jobs.jobs(options.paths, cases_file(config)))
     if not todo:
         print("pullback check: no target found", file=sys.stderr)
         return 2
-    limits = jobs.Limits(options.timeout, options.memory or None)
+    named = tuple(_words(options.probes, config, "probes"))
+    battery.known(named)
+    for job in todo:
+        job.probes = named
+    limits = jobs.Limits(options.timeout or (600.0 if named else 60.0), options.memory or None)
     workers = options.jobs or min(4, os.cpu_count() or 1)
     report = jobs.run(todo, workers, limits, None if options.quiet else _progress)
     if not report.targets:

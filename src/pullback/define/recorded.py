@@ -3,7 +3,7 @@
 A recorder sees operators, not autograd.Functions: it would record the forward's operations and lose the rules. So
 while one is active, a call becomes ``torch.ops.pullback.call``, whose autograd kernel applies the rules. A recorded
 graph names its Functions by import path and finds them again in another process; hyperparameters must be plain data.
-Decomposing the operator gives the forward's own operations.
+Who knows nothing of operators but PyTorch's own (ONNX) decomposes it into the forward's own operations.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pullback._torch import (
     VmapInfo,
     below_autograd,
     custom_function_call,
+    decomposed_by,
     functorch_enabled,
     has_tangent,
     hint,
@@ -87,6 +88,7 @@ def _functorch(function: str, arguments: str, tensors: Tensors, sizes: Sequence[
     return list(custom_function_call(general(call.function), call, *tensors))
 
 
+decomposed_by(OPERATOR, _forward)
 _library.impl("call", _forward, "CompositeExplicitAutograd")
 _library.impl("call", _autograd, "Autograd")
 _library.impl("call", _functorch, "FuncTorchDynamicLayerFrontMode")

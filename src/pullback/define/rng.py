@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
 
-from pullback._torch import TorchDispatchMode
+from pullback._torch import TorchDispatchMode, dispatch_modes, outside_modes
 from pullback.errors import StackError
 
 
@@ -33,7 +33,8 @@ class RandomState:
         now = [(self.cpu, torch.default_generator.get_state())]
         now += [(state, g.get_state()) for g, state in self.own]
         now += [(state, torch.cuda.get_rng_state(index)) for index, state in self.cuda.items()]
-        return any(not torch.equal(a, b) for a, b in now) or self.python != random.getstate()
+        with outside_modes() if dispatch_modes() else nullcontext():  # these are real, whatever is not around it
+            return any(not torch.equal(a, b) for a, b in now) or self.python != random.getstate()
 
     @contextmanager
     def replay(self) -> Iterator[None]:

@@ -43,10 +43,15 @@ def _(s: Setting) -> Found:
 
 
 def _without_node(s: Setting) -> Found:
-    found = list(outputs(s.fn(*s.leaves())))
+    with saved_tensors_hooks(_refuse, _refuse):
+        found = list(outputs(s.fn(*s.leaves())))
     if any(isinstance(t.grad_fn, torch.autograd.function.BackwardCFunction) for t in found):
         raise AssertionError("a node was made where no gradient can be asked for")
     return found
+
+
+def _refuse(tensor: torch.Tensor) -> torch.Tensor:
+    raise AssertionError("a tensor was kept where no gradient can be asked for")
 
 
 @stack("frozen arguments", AUTOGRAD)

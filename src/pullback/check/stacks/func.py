@@ -31,7 +31,7 @@ stack("func.vjp", FUNC)(lambda s: list(func.vjp(s.loss, *s.tensors)[1](torch.ten
 stack("func.jacrev", FUNC, real=True)(lambda s: list(func.jacrev(s.loss, s.every())(*s.tensors)))
 stack("func.jacfwd", FUNC, real=True)(lambda s: list(func.jacfwd(s.loss, s.every())(*s.tensors)))
 stack("func.jvp", FUNC, gives="tangent")(lambda s: [jvp(s, i) for i in s.every()])
-stack("func.linearize", FUNC, gives="tangent")(lambda s: linearized(s))
+stack("func.linearize", FUNC, gives="tangent", cost="compiler")(lambda s: linearized(s))
 stack("vmap", FUNC)(lambda s: gradient(batched(s), s))
 stack("vmap, nested", FUNC)(lambda s: gradient(batched(s, levels=2), s))
 stack("vmap, chunked", FUNC)(lambda s: gradient(batched(s, chunk_size=1), s))

@@ -54,6 +54,12 @@ LIMITS = (
         "use `torch.func.vmap` of `torch.func.vjp`",
     ),
     Limit(
+        "an opaque Function",
+        "ONNX",
+        "the exporter's own error: it knows no such operator",
+        "export the same function written with torch operations",
+    ),
+    Limit(
         "an in-place Function",
         "`make_fx`, export, `torch.func.linearize`",
         "`StackError`",
@@ -79,7 +85,7 @@ LIMITS = (
     ),
     Limit(
         "an output that is a named tuple",
-        "`torch.compile`",
+        "`torch.compile` of PyTorch 2.13",
         "`StackError`",
         "return a tuple or a dict, and make the named tuple outside",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -63,7 +64,7 @@ class Stack:
         newest: What a pullback Function gets on the newest PyTorch: ``"right"`` or ``"loud"``.
         floor: The same on the oldest supported one.
         why: Where it is loud: what PyTorch leaves no way for, and what to do instead.
-        needs: What it cannot run without.
+        needs: What it cannot run without: a GPU, or a package.
         real: Whether it can be had for real tensors only.
         cost: Whether it runs a compiler (``"compiler"``) or starts processes (``"processes"``).
     """
@@ -83,8 +84,13 @@ class Stack:
         """What a pullback Function gets on the PyTorch that is running."""
         return self.floor if torch.__version__.startswith(FLOOR) else self.newest
 
+    def missing(self) -> str:
+        """What it needs and this machine does not have; empty where it can run."""
+        found = not self.needs or (torch.cuda.is_available() if self.needs == GPU else find_spec(self.needs))
+        return "" if found else f"needs {self.needs}"
 
-FLOOR, NEWEST = "2.9", "2.13"
+
+FLOOR, NEWEST, GPU = "2.9", "2.13", "a GPU"
 STACKS: dict[str, Stack] = {}
 
 
@@ -155,6 +161,7 @@ def _along(setting: Setting, first: First, order: int = 1) -> list[torch.Tensor]
 
 GIVES: dict[str, Callable[[Setting, First], list[torch.Tensor]]] = {
     "values": _values,
+    "shapes": lambda s, first: [torch.zeros_like(g) for g in _gradient(s, first)],  # zeros like the gradients
     "gradient": _gradient,
     "summed gradient": lambda s, first: _summed(same(s), first),
     "tangent": _along,  # of the loss, along each direction
