@@ -109,6 +109,7 @@ def examine(
 
     started = time.perf_counter()
     report = TargetReport(target.name, target.kind, target.file, target.line, inputs, _describe.value(values))
+    report.values = values
     with state.restored():
         case = make_case(target, arguments(target, values), intended, reference, evaluations)
         case.facts["asked"] = inputs != "inferred"

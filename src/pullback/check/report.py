@@ -66,6 +66,7 @@ class TargetReport:
     unchecked: str | None = None
     notes: list[str] = field(default_factory=list)
     coverage: dict[str, str] = field(default_factory=dict)  # how each argument's part of the Jacobian was compared
+    values: tuple[Any, ...] = field(default=(), repr=False)  # the arguments themselves, which no file holds
 
     @property
     def status(self) -> str:

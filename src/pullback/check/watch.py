@@ -13,8 +13,10 @@ import torch
 
 from pullback import _describe
 from pullback.check import battery, state, tree
+from pullback.check.arguments import arguments
+from pullback.check.case import Case
 from pullback.check.report import Report, TargetReport
-from pullback.check.target import is_function, portable, target
+from pullback.check.target import Target, is_function, portable, target
 from pullback.define.call import Call
 from pullback.define.decorate import function_of
 
@@ -197,10 +199,22 @@ def watch() -> Iterator[Report]:
         report.targets += judged(watcher)
 
 
+def inside(subject: Target, values: tuple[Any, ...]) -> list[TargetReport]:
+    """The reports on every Function that one call of a callable or a module meets, with what it passes there."""
+    watcher = Watcher()
+    watcher.start()
+    try:
+        with state.restored():
+            given = arguments(subject, values)
+            Case(subject, given, given).run()
+    finally:
+        watcher.stop()
+    return [report for report in _reports(watcher) if report.name != subject.name]
+
+
 def judged(watcher: Watcher) -> list[TargetReport]:
-    """The reports on everything that was met."""
-    with state.restored():
-        reports = [_judged(met) for met in watcher.met.values() if not _is_torchs(met.cls)]
+    """The reports on everything that was met, or on nothing."""
+    reports = _reports(watcher)
     if not reports:
         empty = TargetReport("watch", "callable", inputs="none")
         where = " outside of compiled regions" if watcher.compiled else ""
@@ -209,6 +223,11 @@ def judged(watcher: Watcher) -> list[TargetReport]:
     if watcher.compiled:
         reports[0].notes.append("calls inside compiled regions were not seen")
     return reports
+
+
+def _reports(watcher: Watcher) -> list[TargetReport]:
+    with state.restored():
+        return [_judged(met) for met in watcher.met.values() if not _is_torchs(met.cls)]
 
 
 def _is_torchs(cls: Any) -> bool:

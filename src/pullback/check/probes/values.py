@@ -37,7 +37,7 @@ def probe(case: Case) -> Iterator[Finding]:
     findings = [f for leaf in range(len(case.arguments.diff)) for f in _leaf(case, truth, taken, leaf)]
     case.facts["right"] = not findings  # neither wrong nor meant to differ
     yield from findings
-    if truth.kind == "finite-differences" and case.facts.get("verdict") != "intent":
+    if truth.kind == "finite-differences" and truth.level == "differences" and case.facts.get("verdict") != "intent":
         _say_order(case, taken)
 
 
