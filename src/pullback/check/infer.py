@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from pullback.check import battery, state
+from pullback.check import battery, groups, state
 from pullback.check.inferred import search
 from pullback.check.inferred.names import is_parameter
 from pullback.check.report import TargetReport
 from pullback.check.target import Target
 
 __all__ = ["examine", "is_parameter"]
+
+DOMAINS = 4  # sets from narrower domains that are tried when all others show an error
 
 
 def examine(
@@ -27,11 +30,27 @@ def examine(
     An error may come from arguments that the author never meant: then a few others are tried, and the report with the
     fewest errors is taken.
     """
+    found = _examine(target, intended, reference, evaluations)
+    if groups.NEEDED in (found.unchecked or ""):
+        with groups.alone():
+            found = _examine(target, intended, reference, evaluations)
+        found.notes.append(groups.SAID)
+        found.findings = [f for f in found.findings if f.name != "needless-function"]  # it is, for one rank
+    return found
+
+
+def _examine(
+    target: Target,
+    intended: Callable[..., Any] | None,
+    reference: Callable[..., Any] | None,
+    evaluations: int | None,
+) -> TargetReport:
     started = time.perf_counter()
     best: TargetReport | None = None
+    looking = search.Search(target)
     with state.restored():
-        guesses, reason = search.search(target)
-    for values in guesses:
+        guesses, reason = looking.run()
+    for values in itertools.chain(guesses, _later(looking)):
         report = battery.examine(
             target, values, intended=intended, reference=reference, evaluations=evaluations, inputs="inferred"
         )
@@ -45,6 +64,13 @@ def examine(
         battery.static(target, best)
     best.seconds = time.perf_counter() - started
     return best
+
+
+def _later(looking: search.Search) -> Iterator[search.Values]:
+    """Arguments from narrower domains, made when they are asked for."""
+    with state.restored():
+        found = list(itertools.islice(looking.domains(), DOMAINS))
+    yield from found
 
 
 def _errors(report: TargetReport) -> int:

@@ -20,6 +20,7 @@ class Placed:
         self.module = module
 
     def __call__(self, *args: Any) -> Any:
+        """The module's output for these arguments."""
         tensors = list(itertools.chain(self.module.named_parameters(), self.module.named_buffers()))
         if isinstance(self.module, torch.jit.ScriptModule) or any(_is_lazy(t) for _, t in tensors):
             return self.module(*args)
