@@ -6,16 +6,16 @@ import contextlib
 import functools
 import inspect
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
-from pullback import _describe
+from pullback import _describe, _torch
 from pullback.check import battery, state, tree
 from pullback.check.arguments import arguments
 from pullback.check.case import Case
-from pullback.check.report import Report, TargetReport
+from pullback.check.report import Report, TargetReport, target_from_dict
 from pullback.check.target import Target, is_function, portable, target
 from pullback.define.call import Call
 from pullback.define.decorate import function_of
@@ -63,11 +63,12 @@ class Watcher:
         self.replaced: list[tuple[type, str, Any]] = []
         self.originals: dict[int, Any] = {}
         self.depth = 0
-        self.compiled = False
+        self.frames, self.compiled = 0, False
         self.off = False
 
     def start(self) -> None:
         """Begin to watch."""
+        self.frames = _torch.compiled_frames()
         for cls in list(_subclasses(torch.autograd.Function)):
             self.wrap(cls)
         watcher, before = self, torch.autograd.Function.__dict__.get("__init_subclass__")
@@ -81,6 +82,7 @@ class Watcher:
     def stop(self) -> None:
         """Put everything back."""
         self.off = True
+        self.compiled = _torch.compiled_frames() > self.frames
         for cls, name, before in reversed(self.replaced):
             if before is None:
                 with contextlib.suppress(AttributeError):
@@ -109,6 +111,8 @@ class Watcher:
 
         @functools.wraps(plain)
         def forward(*args: Any, **options: Any) -> Any:
+            if torch.compiler.is_compiling():  # whose traces take no note of anything beside the result
+                return plain(*args, **options)
             if self.depth == 0:  # a forward called by another one is part of that one
                 self._note(cls, args[skip:], options)
             self.depth += 1
@@ -121,20 +125,18 @@ class Watcher:
 
     def _backward(self, cls: type, method: Any) -> Any:
         plain = method.__func__ if isinstance(method, (staticmethod, classmethod)) else method
+        subject = _subject(cls)
 
         @functools.wraps(plain)
         def backward(*args: Any) -> Any:
-            if not self.off and _subject(cls) in self.met:
-                self.met[_subject(cls)].backwards += 1
+            if not torch.compiler.is_compiling() and not self.off and subject in self.met:
+                self.met[subject].backwards += 1
             return plain(*args)
 
         return type(method)(backward) if isinstance(method, (staticmethod, classmethod)) else backward
 
     def _note(self, cls: type, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         if self.off or options:
-            return
-        if torch.compiler.is_compiling():
-            self.compiled = True
             return
         if arguments and isinstance(arguments[0], Call):  # the general form of a Function
             call, *tensors = arguments
@@ -250,6 +252,18 @@ def _judged(met: Met) -> TargetReport:
     if best.file:
         best.file = portable(best.file)
     return best
+
+
+def merged(parts: Sequence[dict[str, Any]]) -> Report:
+    """One report from those of several processes, in their JSON form: each target once, with the findings of all."""
+    whole: dict[tuple[str, str | None], TargetReport] = {}
+    for part in parts:
+        for one in map(target_from_dict, part["targets"]):
+            key = (one.name, one.file)
+            notes = [*whole[key].notes, *one.notes] if key in whole else one.notes
+            whole[key] = _joined(whole[key], one) if key in whole else one
+            whole[key].notes = notes
+    return Report(list(whole.values()))
 
 
 def _joined(one: TargetReport, two: TargetReport) -> TargetReport:
