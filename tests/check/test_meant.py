@@ -122,8 +122,29 @@ class Twisted(torch.autograd.Function):
         return g.roll(1, -1)
 
 
+class FixedPoint(torch.autograd.Function):
+    """Converges if the matrix is small."""
+
+    @staticmethod
+    def forward(ctx, x, matrix):
+        z = torch.zeros_like(x)
+        for _ in range(80):
+            z = torch.tanh(z @ matrix.t() + x)
+        ctx.save_for_backward(matrix, z)
+        return z
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        matrix, z = ctx.saved_tensors
+        u, slope = g, 1 - z * z
+        for _ in range(80):
+            u = g + (u * slope) @ matrix
+        return u * slope, (u * slope).mT @ z
+
+
 MEANT = [DefaultsNotPassed, FlagReadInBackward, Iterated, Collective, ByEstimator, HandedOn, Leaking, MadeInside,
-         Twisted]  # fmt: skip
+         Twisted, FixedPoint]  # fmt: skip
 
 
 @pytest.mark.parametrize("cls", MEANT, ids=lambda cls: cls.__name__)

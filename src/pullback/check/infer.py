@@ -15,6 +15,16 @@ from pullback.check.target import Target
 
 __all__ = ["examine", "is_parameter"]
 
+SURE = (
+    "vmap",
+    "fill",
+    "interleave",
+    "twice",
+    "mutation",
+    "lifetime",
+    "captured",
+    "rng",
+)  # no values excuse these
 DOMAINS = 4  # sets from narrower domains that are tried when all others show an error
 
 
@@ -79,8 +89,8 @@ def _errors(report: TargetReport) -> int:
 
 def _doubtful(report: TargetReport) -> bool:
     """Whether the errors could come from the arguments: those that no arguments excuse are not doubted."""
-    errors = [finding.name for finding in report.findings if finding.severity == "error"]
-    return bool(errors) and not any(name in search.SURE for name in errors)
+    errors = [finding for finding in report.findings if finding.severity == "error"]
+    return bool(errors) and not any(error.name in search.SURE or error.probe in SURE for error in errors)
 
 
 def why(reason: str) -> str:

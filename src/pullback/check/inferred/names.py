@@ -132,11 +132,19 @@ DOMAINS = [  # what a source says of any of its matrices or numbers
 
 def domains(subject: object) -> list[str]:
     """The domains that the source of a target speaks of, in code, comments or docstrings."""
+    return [kind for pattern, kind in DOMAINS if re.search(pattern, _text(subject), re.IGNORECASE)]
+
+
+def iterates(subject: object) -> bool:
+    """Whether the source of a target has a loop."""
+    return bool(re.search(r"^\s*(for .* in range|while )", _text(subject), re.MULTILINE))
+
+
+def _text(subject: object) -> str:
     try:
-        text = inspect.getsource(subject)  # type: ignore[arg-type]
+        return inspect.getsource(subject)  # type: ignore[arg-type]
     except (OSError, TypeError):
-        return []
-    return [kind for pattern, kind in DOMAINS if re.search(pattern, text, re.IGNORECASE)]
+        return ""
 
 
 def is_parameter(name: str) -> bool:
