@@ -94,7 +94,8 @@ def lines(seconds: float, compiled: bool) -> list[str]:
         times = [measured(row, size, seconds, compiled) for size in SIZES]
         cells = [_ratio(t, what) for t in times for what in ("eager", "built-in", "limit")]
         cells += [_ratio(t, "compile") for t in times if compiled]
-        found.append(f"| {row.name} | {' | '.join(cells)} |")
+        name = row.name.replace("|", "\\|")
+        found.append(f"| {name} | {' | '.join(cells)} |")
         print(found[-1], flush=True)
     return found
 
@@ -110,10 +111,11 @@ def page(table: list[str]) -> str:
 Forward and backward in float32 as one compiled kernel each, PyTorch {torch.__version__.partition("+")[0]},
 {torch.get_num_threads()} threads: the time of pullback divided by that of the formula in plain PyTorch, of the built-in
 where there is one, and of the traffic that no kernel can avoid (a copy forward, an addition backward, into memory that
-is there already). Medians of calls that take turns in one run; less than one is faster. A single call on a small tensor
+is there already). Medians of calls that take turns in one run; less than one is faster. Rows of one operation
+(exp, tanh, sigmoid) have the least to win. A single call on a small tensor
 is a Python `autograd.Function` however it computes: there the built-in stays ahead. This table was written by
 `python benchmarks/kernels.py --write`."""
-    return "\n".join([START, "", intro, "", *table, "", END])
+    return "\n".join([START, "", intro, "", *table, "", END, ""])
 
 
 def growth(path: str) -> None:
@@ -148,7 +150,9 @@ def main() -> None:
     if options.write:
         text = PAGE.read_text(encoding="utf-8")
         before, _, rest = text.partition(START)
-        PAGE.write_text(before.rstrip() + "\n\n" + page(table) + rest.partition(END)[2], encoding="utf-8")
+        PAGE.write_text(
+            before.rstrip() + "\n\n" + page(table).rstrip() + (rest.partition(END)[2] or "\n"), encoding="utf-8"
+        )
     return None
 
 

@@ -49,6 +49,7 @@ __all__ = [
     "grad_enabled",
     "has_tangent",
     "hint",
+    "in_saved_tensor_hook",
     "in_transform",
     "is_plain_cpu",
     "is_transformed",
@@ -333,6 +334,16 @@ def is_plain_cpu(tensor: torch.Tensor) -> bool:
 def saved_tensor_hooks() -> bool:
     """Whether saved tensors are handed to somebody, such as a checkpoint, who may count them again later."""
     return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
+
+
+def in_saved_tensor_hook() -> bool:
+    """Whether a frame of the caller's stack is the function that somebody is handed saved tensors by."""
+    hooks = torch._C._autograd._top_saved_tensors_default_hooks(True)
+    codes = {getattr(hook, "__code__", None) for hook in hooks or ()} - {None}
+    frame = sys._getframe(1) if codes else None
+    while frame is not None and frame.f_code not in codes:
+        frame = frame.f_back
+    return frame is not None
 
 
 def compiler_front_loaded() -> bool:

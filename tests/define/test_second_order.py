@@ -10,6 +10,8 @@ import torch
 from cases import Case, Inputs, having
 from compare import assert_gradients, cotangents, declared, gradients, leaves, outputs_of
 
+import pullback as pb
+
 SECOND = having("second")
 
 
@@ -55,3 +57,27 @@ def test_create_graph_changes_no_number(case: Case) -> None:
     tensors, gs = leaves(inputs.tensors), cotangents(outputs)
     recorded = gradients(inputs, tensors, gs, again=True)
     assert_gradients(recorded, gradients(inputs, tensors, gs))
+
+
+@pb.function
+def cube(x):
+    return x**3
+
+
+@cube.grad("x")
+def _(g, x):
+    return 3 * x**2 * g
+
+
+def test_hooks_may_measure_what_a_rule_saves() -> None:
+    sizes: list[int] = []
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        sizes.append(tensor.untyped_storage().nbytes())
+        return tensor
+
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        (first,) = torch.autograd.grad(cube(x).sum(), x, create_graph=True)
+    assert torch.autograd.grad(first.sum(), x)[0].tolist() == [6.0, -12.0]
+    assert sizes

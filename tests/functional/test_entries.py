@@ -237,8 +237,7 @@ def test_the_checker_finds_no_fault(record: Record) -> None:
     options = entries.SILENT.get(record.name, {}).values()
     report = pb.check(record.function, *values, *options)
     faults = {f.name for f in report.findings if f.severity == "error"}
-    # of a rule that is not linear, tangents are no transpose: they pass unchanged
-    assert faults <= ({"jvp-wrong"} if record.name in entries.NONLINEAR else set()), str(report)
+    assert faults == set(), str(report)
 
 
 @EVERY

@@ -228,3 +228,22 @@ def test_assert_kept_measures_any_function_and_refuses_what_has_no_elements() ->
         pb.assert_kept(torch.relu, torch.randn(100), bits_per_element=1)
     with pytest.raises(UsageError, match="with elements"):
         pb.assert_kept(torch.relu, torch.randn(0), bits_per_element=1)
+
+
+@pytest.mark.parametrize("size", [1500, 3000])
+def test_code_that_decides_by_sizes_is_not_planned(size: int) -> None:
+    x = torch.linspace(0.5, 1.0, size, requires_grad=True)
+    by_size(x).sum().backward()
+    assert x.grad.unique().tolist() == [2.0 if size > 2000 else 1.0]
+
+
+@pb.function
+def by_size(x):
+    return torch.relu(x) * (2.0 if x.shape[0] > 2000 else 1.0)
+
+
+def test_an_output_may_be_an_argument() -> None:
+    x = torch.linspace(-1.0, 1.0, 3000, requires_grad=True)
+    same = pb.function(lambda x: x)
+    same(x).backward(torch.full_like(x, 3.0))
+    assert x.grad.unique().tolist() == [3.0]

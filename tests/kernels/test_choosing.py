@@ -152,6 +152,17 @@ def test_in_the_background_nothing_waits_and_nothing_warns(
     assert all(record.levelno <= logging.INFO for record in caplog.records)
 
 
+def test_a_small_tensor_of_a_plain_formula_is_left_to_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULLBACK_FUSE", "auto")
+    fused = pb.fuse(lambda x: x * torch.exp(x))
+    x = torch.randn(16, requires_grad=True)
+    for _ in range(2):
+        out = fused(x)
+    assert type(out.grad_fn).__name__ == "MulBackward0"
+    (gradient,) = torch.autograd.grad(out.sum(), x)
+    assert_gradients([gradient], [(1 + x) * torch.exp(x)])
+
+
 def test_a_checkpoint_sees_the_same_tensors_before_and_after(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULLBACK_FUSE", "auto")
     fused, x = pb.fuse(lambda x: torch.exp(-x * torch.abs(x))), torch.randn(10000, requires_grad=True)

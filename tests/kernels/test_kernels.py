@@ -65,13 +65,13 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("formula", [mish, scaled, snake], ids=lambda f: f.__name__)
-def test_layouts(formula: Callable[..., Any], layout: str) -> None:
+def test_layouts(formula: Callable[..., Any]) -> None:
     row = next(r for r in ROWS if r.formula is formula)
     fused = pb.fuse(formula)
-    tensors = [LAYOUTS[layout](t).requires_grad_() for t in made(row)]
-    assert_same(run(fused, tensors), exact(formula, tensors))
+    for change in LAYOUTS.values():
+        tensors = [change(t).requires_grad_() for t in made(row)]
+        assert_same(run(fused, tensors), exact(formula, tensors))
 
 
 def test_an_expanded_cotangent_and_a_layout_that_is_kept() -> None:
@@ -99,15 +99,7 @@ def test_masks_whole_numbers_and_frozen_arguments() -> None:
 
 
 SPECIAL = torch.tensor([0.0, -0.0, float("inf"), -float("inf"), float("nan"), 1e-40, -1e-40, 3e38, -3e38, 1.0] * 3)
-UNARY = ["exp", "expm1", "log1p", "tanh", "erf", "sin", "atan", "sinh", "sqrt", "floor", "sign", "sigmoid", "relu"]
-
-
-def many(x):
-    return tuple(getattr(torch, name)(x) for name in UNARY)
-
-
-def all_of(x):
-    return torch.stack(many(x))
+UNARY = ["sin", "sqrt", "round", "sign", "sigmoid", "relu"]  # test_maths has the others
 
 
 def test_special_values_are_pytorchs() -> None:

@@ -78,6 +78,7 @@ class Function(Generic[P, R]):
         self.face: Any = self  # the Python function that users hold
         self.entries: dict[Any, Callable[..., Any]] = {}  # by argument types: the fast way in
         self.kernels: dict[Any, Any] = {}  # what the way of kernels knows about its calls, by needed arguments
+        self.plain = False  # whether forward under plain autograd may serve a call: nothing is declared about it
         self.operator: Any = None  # what stands for the forward where no stack may look into it
         checks.options(self)
         if opaque is not None:

@@ -16,6 +16,7 @@ from pullback._torch import (
     compiling,
     custom_function_call,
     grad_enabled,
+    in_saved_tensor_hook,
     in_transform,
     pytree,
 )
@@ -100,7 +101,7 @@ class _Watch(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
-        if name in LEAVES_TORCH or (name in READS_NUMBERS and _follows(args)):
+        if (name in LEAVES_TORCH or (name in READS_NUMBERS and _follows(args))) and not in_saved_tensor_hook():
             self.left = name
         return func(*args, **(kwargs or {}))
 

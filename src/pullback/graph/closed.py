@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dis import get_instructions
 from typing import Any
 
 from pullback import _describe
@@ -13,6 +14,13 @@ from pullback.define.rule import nested_code
 
 _UNSEEN = {"detach", "no_grad", "inference_mode", "data", "set_grad_enabled", "enable_grad", "checkpoint"}
 """Names of code that means something to autograd and nothing for values: a graph does not show it."""
+
+_SIZES = {"shape", "size", "numel", "nelement", "stride", "len", "storage_offset", "is_contiguous", "nbytes"}
+_DECIDING = {"min", "max", "int", "bool", "range", "round", "divmod", "len", "sorted", "sum"}
+_STATE = {
+    "is_grad_enabled", "requires_grad", "is_leaf", "grad_fn", "get_default_dtype", "is_autocast_enabled",
+    "is_inference_mode_enabled", "get_num_threads", "data_ptr", "_version", "retains_grad",
+}  # fmt: skip
 
 
 def open_because(function: Function[..., Any]) -> str:
@@ -35,7 +43,24 @@ def open_because(function: Function[..., Any]) -> str:
         return "its code may change a tensor in place"
     names = {n for f in reachable(sources) for code in nested_code(f.__code__) for n in code.co_names}
     unseen = sorted(names & _UNSEEN)
-    return f"its code says {', '.join(unseen)}, which a graph of values does not show" if unseen else ""
+    return (
+        f"its code says {', '.join(unseen)}, which a graph of values does not show"
+        if unseen
+        else _looks(names, sources)
+    )
+
+
+def _looks(names: set[str], sources: Sequence[Callable[..., Any]]) -> str:
+    """Whether the code decides by what graphs are not made anew for, such as sizes: tracing bakes that in unseen."""
+    if names & _STATE:
+        return f"its code looks at {', '.join(sorted(names & _STATE))}"
+    decides = bool(names & _DECIDING) or any(
+        ("JUMP" in step.opname and "IF" in step.opname) or step.opname == "FOR_ITER"
+        for fn in reachable(sources)
+        for code in nested_code(fn.__code__)
+        for step in get_instructions(code)
+    )
+    return "its code may decide by sizes" if names & _SIZES and decides else ""
 
 
 def scalars(function: Function[..., Any]) -> Callable[[], tuple[Any, ...]]:

@@ -30,9 +30,10 @@ def extract(
     swap = dict(instead or {})
     graph = torch.fx.Graph()
     env: dict[Node, Node] = {}
-    for node in dict.fromkeys(inputs):
-        env[node] = graph.placeholder(_name(node))
-        env[node].meta = {**node.meta, "parameter": _name(node)}
+    for node in inputs:  # one may come twice: an output that is an argument
+        place = graph.placeholder(_name(node))
+        place.meta = {**node.meta, "parameter": _name(node)}
+        env.setdefault(node, place)
     for node in _before(results, env, swap):
         env[node] = graph.node_copy(node, lambda n: env[swap.get(n, n)])
     graph.output(tuple(None if r is None else env[swap.get(r, r)] for r in results))

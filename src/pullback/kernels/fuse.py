@@ -18,6 +18,8 @@ R = TypeVar("R")
 def fuse(fn: Callable[P, R], /) -> Function[P, R]:
     """A plain function of tensors, made a Function whose gradients are derived and whose calls run fused.
 
+    Small tensors are left to PyTorch, which is faster there.
+
     Where no kernel can serve (the code is not pointwise, reads what may change, there is no compiler), it runs as it
     is written; ``describe`` says why.
 
@@ -39,4 +41,6 @@ def fuse(fn: Callable[P, R], /) -> Function[P, R]:
         >>> snake(x, a).sum().backward(); x.grad
         tensor([1., 1., 1.])
     """
-    return function_from(fn)  # type: ignore[no-any-return]
+    fused = function_from(fn)
+    fused.__pullback__.plain = True
+    return fused  # type: ignore[no-any-return]

@@ -9,16 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from dis import get_instructions
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from pullback._torch import is_plain_cpu, saved_tensor_hooks
-from pullback.define.captures import reachable
 from pullback.define.eager import Shape
 from pullback.define.function import Function
-from pullback.define.rule import nested_code
 from pullback.define.source import compiled, prefix
 from pullback.define.ways import FORESIGHT, TELLERS, WAYS
 from pullback.errors import KernelError, PullbackError
@@ -38,16 +35,10 @@ WARM = 8
 """Work after which a kernel is begun: one for a call, and for every 512 elements."""
 VARIANTS = 8
 """Combinations of dtypes, patterns of sizes and whole numbers that one Function gets kernels for."""
+SMALL = 1024
+"""Elements up to which a plain formula is left to PyTorch: its own operations cost less than a call of a kernel."""
 OUTSIDES = 2
 """Values of globals and the like that it gets kernels for: what changes more often is read by the eager rules."""
-
-
-_SIZES = {"shape", "size", "numel", "nelement", "stride", "len", "storage_offset", "is_contiguous", "nbytes"}
-_DECIDING = {"min", "max", "int", "bool", "range", "round", "divmod", "len", "sorted", "sum"}
-_STATE = {
-    "is_grad_enabled", "requires_grad", "is_leaf", "grad_fn", "get_default_dtype", "is_autocast_enabled",
-    "is_inference_mode_enabled", "get_num_threads", "data_ptr", "_version", "retains_grad",
-}  # fmt: skip
 
 
 def mode(function: Function[..., Any]) -> str:
@@ -88,23 +79,12 @@ def unsuitable(function: Function[..., Any], shape: Shape, needed: tuple[str, ..
         return "it has several outputs or keeps something, and nothing needs a gradient"
     if not shape.single:
         return "it has several outputs"
-    return open_because(function) or _looks(function)
+    return open_because(function)
 
 
-def _looks(function: Function[..., Any]) -> str:
-    """Whether the code decides by what a kernel is not made anew for, such as sizes."""
-    codes = [code for fn in reachable(function.sources()) for code in nested_code(fn.__code__)]
-    names = {name for code in codes for name in code.co_names}
-    if names & _STATE:
-        return f"its code looks at {', '.join(sorted(names & _STATE))}"
-    jumps = any(
-        "JUMP_IF" in step.opname or step.opname == "FOR_ITER" for code in codes for step in get_instructions(code)
-    )
-    return "its code may decide by sizes" if names & _SIZES and (jumps or names & _DECIDING) else ""
-
-
-def _jumps(opname: str) -> bool:
-    return "JUMP_IF" in opname or opname == "FOR_ITER"
+def _passing(function: Function[..., Any]) -> str:
+    kinds = {n: q.kind.name for n, q in function.arguments.signature.parameters.items()}
+    return ", ".join(f"{n}={n}" if kind == "KEYWORD_ONLY" else n for n, kind in kinds.items())
 
 
 def _refused(function: Function[..., Any], how: str, reason: str, eager: Entry) -> Entry:
@@ -158,14 +138,17 @@ class _Choice:
         function = self.function
         p = prefix(function)
         counted = self.how == "auto" and bool(self.needed)  # what is kept must not change under a checkpoint
+        small = " and ".join(f"{n}.numel() <= {SMALL}" for n in self.shape.tensors)
+        bare = self.how == "auto" and function.plain and not function.all_rules()
         lines = [
             f"def {p}call({', '.join(function.params)}):",
+            *([f" if {small}: return {p}forward({_passing(function)})"] if bare else []),
             *([f" if {p}hooks(): return {p}eager({', '.join(function.params)})"] if counted else []),
             f" {p}way = {p}get(({', '.join(self._fields())},)) if {self._plain(p)} else {p}eager",
             f" return ({p}way or {p}missing({', '.join(function.params)}))({', '.join(function.params)})",
         ]
         names = {"get": self.ways.get, "plain": is_plain_cpu, "missing": self.missing, "eager": self._eager_only}
-        names["hooks"] = saved_tensor_hooks
+        names |= {"hooks": saved_tensor_hooks, "forward": function.fn}
         if self.guarded:
             lines[-2] = lines[-2].replace("get((", "get((*" + f"{p}outside(), ")
             names["outside"] = self.outside
