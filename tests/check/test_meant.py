@@ -192,9 +192,29 @@ class Captures(torch.autograd.Function):
         return g * Captures.weight
 
 
+class Standardised(torch.autograd.Function):
+    """Flat where a row has two numbers."""
+
+    @staticmethod
+    def forward(ctx, x):
+        spread = x.std(-1, keepdim=True)
+        ctx.save_for_backward(spread)
+        return (x - x.mean(-1, keepdim=True)) / spread
+
+    @staticmethod
+    def backward(ctx, g):
+        (spread,) = ctx.saved_tensors
+        return (g - g.mean(-1, keepdim=True)) / spread
+
+
 @pytest.mark.parametrize(
     ("cls", "fault"),
-    [(TruthOfATensor, "backward-raises"), (TooFew, "wrong-grad-count"), (Captures, "closure-captured-param")],
+    [
+        (Standardised, "statistic-treated-constant"),
+        (TruthOfATensor, "backward-raises"),
+        (TooFew, "wrong-grad-count"),
+        (Captures, "closure-captured-param"),
+    ],
     ids=lambda value: getattr(value, "__name__", value),
 )
 def test_what_looks_alike_and_is_not_meant_is_found(cls: type[torch.autograd.Function], fault: str) -> None:

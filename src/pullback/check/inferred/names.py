@@ -40,7 +40,8 @@ def blend(*things: Any, **options: Any) -> torch.Tensor:
 
 def distance(a: Any, b: Any, *rest: Any, **options: Any) -> torch.Tensor:
     """The distance of every row of one from every row of the other, for parameters that measure it."""
-    return (a.unsqueeze(-2) - b.unsqueeze(-3)).square().sum(-1).clamp_min(1e-30).sqrt()
+    apart: torch.Tensor = a.unsqueeze(-2) - b.unsqueeze(-3)
+    return apart.square().sum(-1).clamp_min(1e-30).sqrt()
 
 
 def squared_distance(a: Any, b: Any, *rest: Any, **options: Any) -> torch.Tensor:
