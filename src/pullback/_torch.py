@@ -37,6 +37,7 @@ __all__ = [
     "bare_apply",
     "below_autograd",
     "compiled_autograd",
+    "compiled_frames",
     "compiler_front_loaded",
     "compiling",
     "current_level",
@@ -86,6 +87,12 @@ unwrap_dead = torch._C._functorch.unwrap_if_dead
 jit_tracing = torch._C._get_tracing_state
 set_deterministic = torch._C._set_deterministic_algorithms  # torch's own function imports the compiler for it
 pre_dispatch_modes = torch._ops._len_torch_dispatch_stack_pre_dispatch
+
+
+def compiled_frames() -> int:
+    """How many pieces of Python code torch.compile has compiled so far in this process."""
+    counted = sys.modules.get("torch._dynamo.utils")
+    return int(counted.counters["frames"]["ok"]) if counted is not None else 0
 
 
 def current_level() -> int:

@@ -127,3 +127,47 @@ def test_a_function_of_pullback_is_a_target() -> None:
 def test_what_is_not_callable_is_refused() -> None:
     with pytest.raises(UsageError, match="must be callable"):
         pb.check(3)
+
+
+class Doubled(torch.autograd.Function):
+    """Wrong in its second argument."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g * w, 2 * g * x
+
+
+class Normalised(torch.nn.Module):
+    """Holds a parameter in float32, and statistics that each call changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.w = torch.nn.BatchNorm1d(4), torch.nn.Parameter(torch.full((3, 4), 2.0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return Doubled.apply(self.norm(x), self.w)
+
+
+def test_every_function_inside_a_module_or_a_callable_is_checked_and_nothing_of_it_changes() -> None:
+    module, x = Normalised(), torch.randn(3, 4)
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    report = pb.check(module, x)
+    assert [(t.name, t.status) for t in report.targets] == [("Normalised", "ok"), ("Doubled", "fault")]
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+    assert module.w.grad is None
+    inside = pb.check(lambda x: Doubled.apply(x, module.w), x)
+    assert [(t.name, t.status) for t in inside.targets] == [("<lambda>", "ok"), ("Doubled", "fault")]
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_single_precision_is_no_fault(captured: bool) -> None:
+    layer = torch.nn.Linear(3, 4)
+    report = pb.check((lambda x: layer(x)) if captured else layer, torch.randn(2, 3))
+    assert report.ok
+    assert not [f for f in report.findings if f.severity != "note"]

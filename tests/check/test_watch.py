@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+
 import mutants
 import pytest
 import torch
@@ -81,3 +86,83 @@ def test_functions_are_met_under_their_own_names() -> None:
             cubed(x).sum().backward()
     assert [t.name for t in report.targets] == ["cubed"]
     assert "wrong-derivative" in {f.name for f in report.findings}
+
+
+ENDS = {
+    "plain": ("", 0),
+    "crash": ("raise ValueError('on purpose')", 1),
+    "interrupted": ("import os, signal; os.kill(os.getpid(), signal.SIGINT); import time; time.sleep(30)", 130),
+    "left": ("sys.exit('said')", 1),
+}
+LOADED = SCRIPT.replace(
+    "for _ in range(3):",
+    """
+class Numbers(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        return torch.full((4,), float(index + 1))
+
+for batch in torch.utils.data.DataLoader(Numbers(), batch_size=2, num_workers=2):
+    op(batch.requires_grad_()).sum().backward()
+for _ in range(3):""",
+).replace("sys.exit(int(sys.argv[1]))", "")
+
+
+def _pullback(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "pullback", *arguments], capture_output=True, text=True, timeout=120,
+                          env=os.environ | environment)  # fmt: skip
+
+
+@pytest.mark.parametrize(("end", "status"), ENDS.values(), ids=ENDS)
+def test_the_report_is_written_however_the_script_ends(tmp_path, capsys, end: str, status: int) -> None:
+    script, output = tmp_path / "train.py", tmp_path / "report.json"
+    script.write_text(SCRIPT.replace("sys.exit(int(sys.argv[1]))", end))
+    assert run.main(["--format", "json", "--output", str(output), str(script)]) == status
+    (target,) = json.loads(output.read_text())["targets"]
+    assert (target["name"], target["status"]) == ("Bad", "fault")
+
+
+def test_a_loop_over_loader_workers_is_watched_in_a_process_of_its_own(tmp_path) -> None:
+    script, output = tmp_path / "train.py", tmp_path / "report.json"
+    script.write_text(LOADED)
+    done = _pullback("run", "--format", "json", "--output", str(output), str(script))
+    assert done.returncode == 0, done.stderr
+    (target,) = json.loads(output.read_text())["targets"]
+    assert any("7 calls, 7 backward passes" in note for note in target["notes"])
+
+
+def test_the_reports_of_all_ranks_are_one_in_the_end(tmp_path, monkeypatch) -> None:
+    script, output = tmp_path / "train.py", tmp_path / "report.txt"
+    script.write_text(SCRIPT.replace("op = Bad.apply", RANKED))
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    (tmp_path / "report.rank1.json").write_text("left by an earlier run")
+    for rank in ("1", "0"):
+        monkeypatch.setenv("RANK", rank)
+        assert run.main(["--output", str(output), str(script), "0"]) == 0
+    parts = [json.loads((tmp_path / f"report.rank{rank}.json").read_text()) for rank in (0, 1)]
+    assert [[t["name"] for t in part["targets"]] for part in parts] == [["Bad"], ["Other"]]
+    text = output.read_text()
+    assert "Bad: fault" in text
+    assert "Other: fault" in text
+
+
+RANKED = """
+import os
+class Other(Bad):
+    pass
+op = (Bad, Other)[int(os.environ["RANK"])].apply
+"""
+
+
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated")  # the compiler does
+def test_calls_inside_a_compiled_region_are_told() -> None:
+    @torch.compile(backend="eager")
+    def compiled(x):
+        return mutants.Product.apply(x, x)
+
+    with watch() as report:
+        compiled(torch.randn(3, requires_grad=True)).sum().backward()
+    (target,) = report.targets
+    assert "compiled region" in str(target.unchecked) + " ".join(target.notes)

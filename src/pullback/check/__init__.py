@@ -10,10 +10,12 @@ import torch
 from pullback.check import battery, glance, tree
 from pullback.check.report import Finding, Report, TargetReport
 from pullback.check.target import target
-from pullback.check.watch import watch
+from pullback.check.watch import inside, watch
 from pullback.errors import GradientMismatchError, UsageError
 
 __all__ = ["Finding", "Report", "TargetReport", "assert_correct", "check", "gradcheck", "watch"]
+
+OPEN = ("callable", "module")  # what may call Functions of its own accord
 
 
 def check(
@@ -30,7 +32,8 @@ def check(
     """Everything that is wrong with a differentiable function, each fault with its cause and fix.
 
     Args:
-        fn: An autograd.Function (or its ``apply``), a Function, an operator of torch.library, a module, any callable.
+        fn: An autograd.Function (or its ``apply``), a Function, an operator of torch.library; or a module or any other
+            callable, of which every Function that it calls is checked too, with what it passes there.
         *inputs: Its positional arguments; inferred when there are none.
         intended: A differentiable function whose gradient ``fn`` is meant to have, for a surrogate.
         reference: A differentiable function with the right values, for an opaque forward.
@@ -70,10 +73,12 @@ def check(
     options = {"intended": intended, "reference": reference, "evaluations": evaluations}
     with battery.chosen(probes):
         if values:
-            return Report([battery.examine(subject, values, **options)])  # type: ignore[arg-type]
-        from pullback.check import infer
+            own = battery.examine(subject, values, **options)  # type: ignore[arg-type]
+        else:
+            from pullback.check import infer
 
-        return Report([infer.examine(subject, **options)])  # type: ignore[arg-type]
+            own = infer.examine(subject, **options)  # type: ignore[arg-type]
+        return Report([own, *(inside(subject, own.values) if own.values and subject.kind in OPEN else ())])
 
 
 def _placed(value: Any, device: torch.device | str | None, dtype: torch.dtype | None) -> Any:

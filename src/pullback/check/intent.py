@@ -70,12 +70,13 @@ def hinted(case: Case) -> bool:
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", case.target.name) + " " + (inspect.getdoc(subject) or "")
     if (subject.__doc__ or "") == (torch.autograd.Function.__doc__ or ""):
         words = case.target.name
-    return bool(HINT.search(words) or HINT.search(case.target.name) or _source_says(subject))
+    return bool(HINT.search(words) or HINT.search(case.target.name) or _source_says(subject) or _leaks(case))
 
 
 SAYS = re.compile(
     r"surrogate|super.?spike|straight.?through|heaviside|(sign|gradient) estimator|pseudo.?(gradient|derivative)|"
-    r"substitut\w+ (the )?(gradient|derivative)|lineari[sz]e|(?<!mark_)non.?differentiable",
+    r"substitut\w+ (the )?(gradient|derivative)|lineari[sz]e|binari[sz]|\bspik(es?|ing)\b|"
+    r"(?-i:\bSTE\b)|(?<!mark_)non.?differentiable",
     re.IGNORECASE,
 )
 
@@ -87,9 +88,35 @@ def _source_says(subject: object) -> bool:
         return False
 
 
+LEAK = re.compile(r"grad\w*\[.*[<>].*\] *\*?= *-?(?!0*\.?0* *$)\.?\d[\w.-]* *$", re.MULTILINE)
+
+
+def _leaks(case: Case) -> bool:
+    """Whether backward writes a small number into the gradient where a condition holds: no formula does that."""
+    try:
+        return case.target.backward is not None and bool(LEAK.search(inspect.getsource(case.target.backward)))
+    except (OSError, TypeError):
+        return False
+
+
 def says_surrogate(case: Case) -> bool:
     """Whether the word is in the code: then even what no rule explains is taken as meant."""
     return "surrogate" in case.target.notes or _source_says(case.target.subject)
+
+
+CONVENTION = re.compile(
+    r"\b(SO3|SE3|RxSO3|Sim3|so3|se3|rxso3|sim3)(_|\b)|"
+    r"(?i:\blie (group|algebra)|tangent (space|vector)|manifold|riemannian|natural_?(grad|to))"
+)
+
+
+def is_by_convention(case: Case) -> bool:
+    """Whether the gradient may lie in a group's tangent space, by a convention that only the author knows."""
+    try:
+        text = inspect.getsource(case.target.subject)
+    except (OSError, TypeError):
+        text = case.target.name
+    return bool(CONVENTION.search(text))
 
 
 ROUNDING = {
@@ -101,8 +128,11 @@ ROUNDING = {
 class StraightThrough(TorchFunctionMode):
     """Lets gradients pass through rounding while a forward runs: the usual meaning of a quantiser's gradient."""
 
+    met = False
+
     def __torch_function__(self, func: object, types: object, args: tuple = (), kwargs: dict | None = None) -> object:  # type: ignore[type-arg]
         result = func(*args, **(kwargs or {}))  # type: ignore[operator]
         if func in ROUNDING and isinstance(args[0], torch.Tensor) and args[0].requires_grad:
+            self.met = True
             return args[0] + (result - args[0]).detach()
         return result

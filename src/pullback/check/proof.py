@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import torch
 
+from pullback._torch import TorchDispatchMode
 from pullback.check import patch, sparsity
 from pullback.check.case import Case
 from pullback.check.report import Finding, TargetReport
 from pullback.define.decorate import function_of
 from pullback.graph.joint import COTANGENT
 from pullback.graph.prove import Judgement, prove
+
+LONGEST = 60  # operations in forward; a formula that an iteration nests grows with every step
 
 
 def conclude(case: Case, report: TargetReport) -> None:
@@ -44,8 +48,25 @@ def can_be_read(case: Case) -> bool:
         return False
     if not all(isinstance(v, (torch.Tensor, int, float)) and not _is_integral(v) for v in case.arguments.values):
         return False
+    if _length(case) > LONGEST:
+        return False
     found = [sparsity.pattern(case, case.arguments, leaf) for leaf in range(len(case.arguments.diff))]
     return any(f.is_pointwise for f in found) and all(f.columns == 1 for f in found)
+
+
+def _length(case: Case) -> int:
+    """How many operations one run of forward makes."""
+
+    class Count(TorchDispatchMode):
+        met = 0
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.met += 1
+            return func(*args, **(kwargs or {}))
+
+    with Count() as counted:  # type: ignore[no-untyped-call]
+        case.values(case.arguments)
+    return int(counted.met)
 
 
 def _is_integral(value: object) -> bool:

@@ -67,6 +67,7 @@ class TargetReport:
     notes: list[str] = field(default_factory=list)
     coverage: dict[str, str] = field(default_factory=dict)  # how each argument's part of the Jacobian was compared
     stacks: dict[str, str] = field(default_factory=dict)  # what each way of running does with the rule
+    values: tuple[Any, ...] = field(default=(), repr=False)  # the arguments themselves, which no file holds
 
     @property
     def status(self) -> str:

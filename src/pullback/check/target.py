@@ -13,6 +13,7 @@ import torch
 
 from pullback import _torch
 from pullback.check.context import Context
+from pullback.check.placed import Placed
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def target(subject: Any, call: Callable[..., Any] | None = None) -> Target:
     if is_function(subject):
         return _autograd(subject, call)
     if isinstance(subject, torch.nn.Module):
-        return _plain(subject, "module", type(subject).__name__, subject.forward, call)
+        return _plain(subject, "module", type(subject).__name__, subject.forward, call or Placed(subject))
     if _torch.is_custom_op(subject):
         return _operator(subject, call)
     if _is_pullback(subject):

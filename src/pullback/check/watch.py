@@ -6,15 +6,17 @@ import contextlib
 import functools
 import inspect
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
-from pullback import _describe
+from pullback import _describe, _torch
 from pullback.check import battery, state, tree
-from pullback.check.report import Report, TargetReport
-from pullback.check.target import is_function, portable, target
+from pullback.check.arguments import arguments
+from pullback.check.case import Case
+from pullback.check.report import Report, TargetReport, target_from_dict
+from pullback.check.target import Target, is_function, portable, target
 from pullback.define.call import Call
 from pullback.define.decorate import function_of
 
@@ -61,11 +63,12 @@ class Watcher:
         self.replaced: list[tuple[type, str, Any]] = []
         self.originals: dict[int, Any] = {}
         self.depth = 0
-        self.compiled = False
+        self.frames, self.compiled = 0, False
         self.off = False
 
     def start(self) -> None:
         """Begin to watch."""
+        self.frames = _torch.compiled_frames()
         for cls in list(_subclasses(torch.autograd.Function)):
             self.wrap(cls)
         watcher, before = self, torch.autograd.Function.__dict__.get("__init_subclass__")
@@ -79,6 +82,7 @@ class Watcher:
     def stop(self) -> None:
         """Put everything back."""
         self.off = True
+        self.compiled = _torch.compiled_frames() > self.frames
         for cls, name, before in reversed(self.replaced):
             if before is None:
                 with contextlib.suppress(AttributeError):
@@ -107,6 +111,8 @@ class Watcher:
 
         @functools.wraps(plain)
         def forward(*args: Any, **options: Any) -> Any:
+            if torch.compiler.is_compiling():  # whose traces take no note of anything beside the result
+                return plain(*args, **options)
             if self.depth == 0:  # a forward called by another one is part of that one
                 self._note(cls, args[skip:], options)
             self.depth += 1
@@ -119,20 +125,18 @@ class Watcher:
 
     def _backward(self, cls: type, method: Any) -> Any:
         plain = method.__func__ if isinstance(method, (staticmethod, classmethod)) else method
+        subject = _subject(cls)
 
         @functools.wraps(plain)
         def backward(*args: Any) -> Any:
-            if not self.off and _subject(cls) in self.met:
-                self.met[_subject(cls)].backwards += 1
+            if not torch.compiler.is_compiling() and not self.off and subject in self.met:
+                self.met[subject].backwards += 1
             return plain(*args)
 
         return type(method)(backward) if isinstance(method, (staticmethod, classmethod)) else backward
 
     def _note(self, cls: type, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         if self.off or options:
-            return
-        if torch.compiler.is_compiling():
-            self.compiled = True
             return
         if arguments and isinstance(arguments[0], Call):  # the general form of a Function
             call, *tensors = arguments
@@ -197,10 +201,22 @@ def watch() -> Iterator[Report]:
         report.targets += judged(watcher)
 
 
+def inside(subject: Target, values: tuple[Any, ...]) -> list[TargetReport]:
+    """The reports on every Function that one call of a callable or a module meets, with what it passes there."""
+    watcher = Watcher()
+    watcher.start()
+    try:
+        with state.restored():
+            given = arguments(subject, values)
+            Case(subject, given, given).run()
+    finally:
+        watcher.stop()
+    return [report for report in _reports(watcher) if report.name != subject.name]
+
+
 def judged(watcher: Watcher) -> list[TargetReport]:
-    """The reports on everything that was met."""
-    with state.restored():
-        reports = [_judged(met) for met in watcher.met.values() if not _is_torchs(met.cls)]
+    """The reports on everything that was met, or on nothing."""
+    reports = _reports(watcher)
     if not reports:
         empty = TargetReport("watch", "callable", inputs="none")
         where = " outside of compiled regions" if watcher.compiled else ""
@@ -209,6 +225,11 @@ def judged(watcher: Watcher) -> list[TargetReport]:
     if watcher.compiled:
         reports[0].notes.append("calls inside compiled regions were not seen")
     return reports
+
+
+def _reports(watcher: Watcher) -> list[TargetReport]:
+    with state.restored():
+        return [_judged(met) for met in watcher.met.values() if not _is_torchs(met.cls)]
 
 
 def _is_torchs(cls: Any) -> bool:
@@ -231,6 +252,18 @@ def _judged(met: Met) -> TargetReport:
     if best.file:
         best.file = portable(best.file)
     return best
+
+
+def merged(parts: Sequence[dict[str, Any]]) -> Report:
+    """One report from those of several processes, in their JSON form: each target once, with the findings of all."""
+    whole: dict[tuple[str, str | None], TargetReport] = {}
+    for part in parts:
+        for one in map(target_from_dict, part["targets"]):
+            key = (one.name, one.file)
+            notes = [*whole[key].notes, *one.notes] if key in whole else one.notes
+            whole[key] = _joined(whole[key], one) if key in whole else one
+            whole[key].notes = notes
+    return Report(list(whole.values()))
 
 
 def _joined(one: TargetReport, two: TargetReport) -> TargetReport:

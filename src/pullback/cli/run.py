@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import runpy
 import sys
@@ -39,6 +40,8 @@ def main(argv: list[str]) -> int:
         return 2
     from pullback.check.watch import watch
 
+    if options.output and "RANK" in os.environ:  # what an earlier run left is no part of this one
+        _part(Path(options.output), int(os.environ["RANK"])).unlink(missing_ok=True)
     with watch() as report:
         status = _script(options)
     _write(report, options)
@@ -70,14 +73,27 @@ def _script(options: argparse.Namespace) -> int:
 def _write(report: Any, options: argparse.Namespace) -> None:
     from pullback.check import formats
 
-    text = formats.FORMATS[options.format](report)
     rank = os.environ.get("RANK")
+    if options.output and rank is not None:
+        report = _together(report, Path(options.output), int(rank), int(os.environ.get("WORLD_SIZE", "1")))
+    text = formats.FORMATS[options.format](report)
     if options.output:
-        path = Path(options.output)
-        path = path.with_name(f"{path.stem}.rank{rank}{path.suffix}") if rank is not None else path
-        path.write_text(text + "\n", encoding="utf-8")
+        Path(options.output).write_text(text + "\n", encoding="utf-8")
     else:
         print(text, file=sys.stderr)
+
+
+def _together(report: Any, output: Path, rank: int, world: int) -> Any:
+    """What all ranks that have ended so far have found; each keeps its own part beside the whole, as JSON."""
+    from pullback.check.watch import merged
+
+    _part(output, rank).write_text(json.dumps(report.to_dict(), default=str) + "\n", encoding="utf-8")
+    parts = [part for part in (_part(output, one) for one in range(world)) if part.exists()]
+    return merged([json.loads(part.read_text(encoding="utf-8")) for part in parts])
+
+
+def _part(output: Path, rank: int) -> Path:
+    return output.with_name(f"{output.stem}.rank{rank}.json")
 
 
 def _status(report: Any, fail_on: str | None, status: int) -> int:

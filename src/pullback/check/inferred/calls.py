@@ -69,10 +69,10 @@ def _values(node: ast.expr, space: dict[str, Any], tree: ast.Module) -> Iterator
     if isinstance(value, PLAIN) or (isinstance(value, tuple) and all(isinstance(v, PLAIN) for v in value)):
         yield value
     elif value is None and isinstance(node, (ast.Name, ast.Attribute)):
-        yield from _defaults(node.id if isinstance(node, ast.Name) else node.attr, tree)
+        yield from _defaults(node.id if isinstance(node, ast.Name) else node.attr, tree, space)
 
 
-def _defaults(name: str, tree: ast.Module) -> Iterator[Any]:
+def _defaults(name: str, tree: ast.Module, space: dict[str, Any]) -> Iterator[Any]:
     """The defaults of parameters of a name, of whatever function of the module: ``__init__`` most of the time."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
@@ -80,5 +80,6 @@ def _defaults(name: str, tree: ast.Module) -> Iterator[Any]:
             pairs = [*zip(given, node.args.defaults, strict=True)]
             pairs += [(a, d) for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d is not None]
             for argument, default in pairs:
-                if argument.arg == name and isinstance(default, ast.Constant) and isinstance(default.value, PLAIN):
-                    yield default.value
+                value = default.value if isinstance(default, ast.Constant) else space.get(getattr(default, "id", ""))
+                if argument.arg == name and isinstance(value, PLAIN):
+                    yield value

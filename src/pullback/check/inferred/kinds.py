@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from pullback.check.inferred import calls
-from pullback.check.inferred.names import FLOATING, Sized, blend, by_name, is_parameter, is_tensor
+from pullback.check.inferred.names import FLOATING, Sized, blend, by_name, is_count, is_parameter, is_tensor
 from pullback.check.inferred.source import Method, methods, returned
 from pullback.check.inferred.uses import Use, uses
 from pullback.check.inferred.values import Config, Made
@@ -32,6 +32,10 @@ ANNOTATED: list[tuple[str, list[Any]]] = [
     ("Callable", [blend]), ("Module", ["module"]), ("Size", ["shape"]), ("ndarray", ["array"]),
     ("dtype", [torch.float32]), ("device", ["cpu"]),
 ]  # fmt: skip
+COMPLEX = [  # what speaks of complex numbers, and what takes them beside real ones
+    (r"\.imag\b|complex|conj", ("complex", "tensor")),
+    (r"fft", ("tensor", "complex")),
+]
 SEQUENCES = re.compile(r"\b([Ll]ist|Sequence|Iterable|[Tt]uple)\[")
 
 
@@ -92,10 +96,13 @@ def _ordered(target: Target, p: inspect.Parameter, use: Use, slot: bool | None, 
 def _plain(p: inspect.Parameter, use: Use, named: list[Any], noted: list[Any], literal: list[Any]) -> list[Any]:
     """What is no tensor: the default, what the module passes, words, functions, numbers."""
     default = [] if p.default is p.empty or (p.default is None and use.tensor) else [p.default]
+    if is_count(p.name):  # few steps of an iteration are not its limit, whose derivative backward may give
+        few = [v for v in [*default, *literal] if isinstance(v, int) and v < named[0]]
+        default, literal = [v for v in default if v not in few], [v for v in literal if v not in few]
     if any(type(k) is float for k in named):  # 0 and 1 hide a factor that a formula forgets
         telling = [v for v in [*default, *literal] if not _hides(v)]
         default, literal = telling, [k for k in named if type(k) is float] + [v for v in default + literal if _hides(v)]
-    called = [blend, "module"] if "callable" in use.kinds else []
+    called = [*filter(callable, named), blend, "module"] if "callable" in use.kinds else []
     words = [*([None] if use.none else [])]
     used = [k for k in use.kinds if not is_tensor(k) and k != "callable"]
     fitting = [k for k in named if not is_tensor(k) and (not noted or any(type(k) is type(n) for n in noted))]
@@ -112,8 +119,8 @@ def _likeliest(name: str) -> Any:
 
 
 def _special(ordered: list[Any], text: str) -> list[Any]:
-    if re.search(r"\.imag\b|fft|complex|conj", text):
-        ordered = [kind for option in ordered for kind in (("complex", option) if option == "tensor" else (option,))]
+    pair = next((pair for pattern, pair in COMPLEX if re.search(pattern, text)), ("tensor",))
+    ordered = [kind for option in ordered for kind in (pair if option == "tensor" else (option,))]
     if "-100" in text and "index" in ordered:
         ordered = ["ignored", *ordered]
     return ordered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,12 +38,25 @@ def blend(*things: Any, **options: Any) -> torch.Tensor:
     return torch.as_tensor(sum(given))
 
 
+def distance(a: Any, b: Any, *rest: Any, **options: Any) -> torch.Tensor:
+    """The distance of every row of one from every row of the other, for parameters that measure it."""
+    apart: torch.Tensor = a.unsqueeze(-2) - b.unsqueeze(-3)
+    return apart.square().sum(-1).clamp_min(1e-30).sqrt()
+
+
+def squared_distance(a: Any, b: Any, *rest: Any, **options: Any) -> torch.Tensor:
+    """Its square."""
+    return distance(a, b).square()
+
+
+ITERATIONS = r"^(\w*_)?(max_?|n_?|num_?)?(iters?|iterations?)$"
 NAMES: list[tuple[str, Sequence[Any]]] = [
     (r"^(eps|epsilon)\w*$", (1e-5, "scalar")),
     (r"^(dim|axis)$", (-1, 0, 1)),
     (r"^(dims|axes)$", ((-1,), (0,))),
     (r"^(p|prob|keep\w*|drop\w*|rate|momentum|decay|smoothing)$", (0.5, "tensor")),
     (r"^(n_?bits?|num_?bits|bits?|bit_?width|nbit|k_?bits?|wbits?|abits?|bitw\w*)$", (4, "tensor", 4.0)),
+    (ITERATIONS, (50, 100, 5)),  # enough of them to converge
     ((r"^(k|n|m|num\w*|n_\w+|\w+_size|size|block\w*|count|levels?|heads?|steps?|times?|iters?|max_iter\w*|n?iter|order|"
       r"degree|depth|world_size|rank|timesteps?|\w+_dim|nbr\w*|n[a-z]{1,6}s)$"), (2, 3, "tensor", "n0", "n-1", 4, 1)),
     (r"^(stride|group_size|groups?|dilation)$", (1, 2)),
@@ -52,7 +66,7 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
     (r"^(mode|method|kind|approx\w*|norm)$", ("mean", "sum", "bilinear", "tanh", "none", "constant", "tensor", 2)),
     ((r"^(training|inplace|train|is_\w+|use_\w+|with_\w+|keepdim|signed|unsigned|symmetric|sym\w*|debug|verbose|flag|"
       r"dense|biased|unbiased|narrow\w*|return_\w+|deterministic|normalize\w*|align_corners|causal|enable\w*|"
-      r"preserve_\w+|compute_\w+|has_\w+|do_\w+|should_\w+|stochastic|per_\w+|batch_first|transposed?|bidirectional)$"),
+      r"preserve_\w+|compute_\w+|has_\w+|do_\w+|should_\w+|stochastic|per_\w+|set_\w+|batch_first|transposed?|bidirectional)$"),
      (True, False)),
     (r"^(shape|output_size|out_size|normalized_shape|sizes?)$", ("shape", 2, (2,))),
     (r"^\w*mask\w*$", ("mask", "tensor", "nonneg")),
@@ -73,6 +87,8 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
     (r"^(device)$", ("cpu", None)),
     ((r"^(fn|func|function|f|act\w*|callable|run_function|forward_fn|op|nonlin\w*|g_?fn|closure|loss_fn|criterion|"
       r"surrogate\w*|spike_\w+|\w*_(fn|func|function))$"), (blend, "module", "tensor")),
+    (r"^\w*(sq\w*_dist|dist\w*_sq)\w*$", (squared_distance, "positive")),
+    (r"^(dist\w*|metric)_(fn|func\w*)$", (distance, blend)),
     (r"^(module|model|layer|net\w*|block|cell)$", ("module", blend)),
     (r"^(group|process_group|generator|rng|stream|handle|hook|name|state|comm|cfg|config|args|ctx_?\w*|options?)$",
      (None, "tensor", 1)),
@@ -106,9 +122,40 @@ def by_words(name: str, text: str) -> list[str]:
     return [kind for pattern, kind in WORDS if any(re.search(pattern, line, re.IGNORECASE) for line in lines)]
 
 
+DOMAINS = [  # what a source says of any of its matrices or numbers
+    (r"symmetri|positive.?(semi.?)?definite|\bp?sp?d\b|covarian|hermitian|\bgram\b", "spd"),
+    (r"\btri[lu]\b|triang|cholesky", "tril"),
+    (r"natural|negative.?definite", "nspd"),
+    (r"probabilit|simplex|log_prob|distribution|in \[0, ?1\]", "unit"),
+    (r"\bpositive\b|non.?negative", "positive"),
+]
+
+
+def domains(subject: object) -> list[str]:
+    """The domains that the source of a target speaks of, in code, comments or docstrings."""
+    return [kind for pattern, kind in DOMAINS if re.search(pattern, _text(subject), re.IGNORECASE)]
+
+
+def iterates(subject: object) -> bool:
+    """Whether the source of a target has a loop."""
+    return bool(re.search(r"^\s*(for .* in range|while )", _text(subject), re.MULTILINE))
+
+
+def _text(subject: object) -> str:
+    try:
+        return inspect.getsource(subject)  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return ""
+
+
 def is_parameter(name: str) -> bool:
     """Whether an argument's name is that of something that is trained."""
     return bool(PARAMETER.match(name))
+
+
+def is_count(name: str) -> bool:
+    """Whether an argument's name is that of a number of iterations."""
+    return bool(re.match(ITERATIONS, name.lower()))
 
 
 def is_tensor(kind: Any) -> bool:

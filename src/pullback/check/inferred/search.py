@@ -17,7 +17,7 @@ from pullback import _describe
 from pullback.check import battery, tree
 from pullback.check.arguments import arguments
 from pullback.check.case import Case, Outcome
-from pullback.check.inferred import kinds, values
+from pullback.check.inferred import kinds, names, values
 from pullback.check.inferred.names import is_parameter
 from pullback.check.inferred.source import Method, Names, methods
 from pullback.check.probes import contract
@@ -30,6 +30,8 @@ SURE = ("wrong-grad-count", "nested-tuple-return", "recompute-no-enable-grad", "
         "unknown-torch-attribute", "ctx-attribute-unset", "missing-grad-output", "grad-output-mutated",
         "legacy-nonstatic", "rng-not-saved", "saved-tensor-mutated", "inplace-unmarked")  # fmt: skip
 FIRST = (9, 0)  # before anything that varies what failed
+COUNT = "incorrect number of gradients"
+GENERAL = ("tensor", "square")  # kinds of which a domain is a part
 BEYOND = 10**9  # the line of an error that comes after backward's last
 FINAL = [  # errors that no arguments avert, and what they mean
     ("it has no implementation for the CPU", r"from the 'CPU' backend|CPU backend.*not (impl|avail)"),
@@ -82,6 +84,8 @@ class Search:
         self.queue: list[tuple[Any, ...]] = []
         self.seen: set[State] = set()
         self.order = itertools.count()
+        self.found: State | None = None
+        self.passed, self.required = len(self.parameters), sum(p.default is p.empty for p in self.parameters)
 
     def run(self) -> tuple[list[Values], str]:
         """The sets found, and the last error of the set that came furthest."""
@@ -93,9 +97,14 @@ class Search:
             state = heapq.heappop(self.queue)[-1]
             given = self.values(state)
             tried = self.trial(given)
+            if COUNT in tried.message and self.trial(self._required(given)).works in ("all", "forward"):
+                self.passed = self.required  # backward returns nothing for defaults: nobody passes them
+                given = self.values(state)
+                tried = self.trial(given)
             if tried.works == "sure":
-                return [self._short(given)], ""
+                return [self._short(given, "sure")], ""
             if tried.works == "all":
+                self.found = state
                 return self._more(state, given), ""
             if tried.works == "forward" and not partly:
                 partly.append(given)
@@ -119,9 +128,10 @@ class Search:
     def values(self, state: State) -> Values:
         """The arguments of a state; NaN stands for what could not be made."""
         try:
-            return values.together(self._kinds(state), self.mains[state.main], [p.name for p in self.parameters])
+            made = values.together(self._kinds(state), self.mains[state.main], [p.name for p in self.parameters])
         except Exception:  # a configuration class that refuses what its fields say
             return ()
+        return made[: self.passed]
 
     def _push(self, state: State, progress: tuple[int, int], depth: int, option: int) -> None:
         if state not in self.seen:
@@ -140,6 +150,9 @@ class Search:
 
     def _culprits(self, tried: Tried) -> list[int]:
         everything = list(range(len(self.parameters)))
+        refused = re.search(r"invalid gradient at index (\d+)", tried.message)
+        if refused and int(refused[1]) < len(everything):
+            return [int(refused[1])]
         for one in self.methods:
             blamed = one.blamed(tried.line)
             if blamed is not None and _inside(one, tried.line):
@@ -168,11 +181,29 @@ class Search:
             others = range(4 if is_parameter(parameter.name) else 2)
             yield from (state.changed(place, option) for option in others)
 
-    def _short(self, given: Values) -> Values:
-        """Without the defaults, if it runs like that: what is not passed needs no gradient."""
-        required = sum(p.default is p.empty for p in self.parameters)
-        short = given[:required]
-        return short if len(short) < len(given) and self.trial(short).works == "all" else given
+    def _short(self, given: Values, works: str = "all") -> Values:
+        """Without the defaults, if it comes as far like that: what is not passed needs no gradient."""
+        short = self._required(given)
+        return short if len(short) < len(given) and self.trial(short).works == works else given
+
+    def _required(self, given: Values) -> Values:
+        return given[: self.required]
+
+    def domains(self) -> Iterator[Values]:
+        """The set found, its tensors from the domains that the source speaks of: symmetric, triangular and so on."""
+        if self.found is None:
+            return
+        first, tensors = self.values(self.found), [i for i, k in enumerate(self._kinds(self.found)) if k in GENERAL]
+        if names.iterates(self.target.subject):  # it may converge for small numbers only
+            yield tree.transform(_small, first)
+        for kind in names.domains(self.target.subject):
+            for places in dict.fromkeys([tuple(tensors), *[(i,) for i in tensors]]):
+                state = self.found
+                for place in places:
+                    state = state.changed(place, self.options[place].index(kind))
+                given = self.values(state)[: len(first)]
+                if self.trial(given).works == "all":
+                    yield given
 
     def trial(self, given: Values) -> Tried:
         """How far a set of arguments comes."""
@@ -184,11 +215,16 @@ class Search:
         if outcome.ok:
             return _finished(outcome)
         message = f"{type(outcome.error).__name__}: {outcome.error}"
-        if contract.certain(outcome, SURE) or (outcome.stage == "backward" and battery.AMBIGUOUS in message):
+        alone = battery.AMBIGUOUS in message and len(self.parameters) == 1  # otherwise another one may be a flag
+        if contract.certain(outcome, SURE) or (outcome.stage == "backward" and alone):
             return Tried("sure", message)
         backward = outcome.stage == "backward"
         line = _line(outcome.error, self.methods) or (BEYOND if backward else 0)
         return Tried("forward" if backward else "", message, int(backward), line)
+
+
+def _small(leaf: Any) -> Any:
+    return (0.2 * leaf.detach()).requires_grad_(leaf.requires_grad) if tree.is_differentiable(leaf) else leaf
 
 
 def final(message: str) -> str:

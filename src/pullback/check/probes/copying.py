@@ -10,6 +10,7 @@ from typing import Any
 
 from pullback.check import compare, tree
 from pullback.check.case import Case
+from pullback.check.placed import Placed
 from pullback.check.report import Finding
 
 NEEDS = "forward"
@@ -34,7 +35,7 @@ def probe(case: Case) -> Iterator[Finding]:
 
 def _ways(case: Case) -> list[tuple[str, Callable[[Any], Any]]]:
     if case.target.kind == "module":
-        return [("copy.deepcopy", copy.deepcopy)]
+        return [("copy.deepcopy", lambda module: Placed(copy.deepcopy(module)))]
     if case.target.kind == "pullback.Function" and case.target.call is None and _is_importable(case.target.subject):
         return [("pickling", lambda thing: pickle.loads(pickle.dumps(thing))), ("copy.deepcopy", copy.deepcopy)]
     return []

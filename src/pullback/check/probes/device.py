@@ -19,7 +19,7 @@ MIXED = re.compile(r"same device|expected device|device meta.*cpu|cpu.*meta|is o
 def probe(case: Case) -> Iterator[Finding]:
     """Run forward and backward on the meta device."""
     outcome = _on_meta(case.given)
-    if outcome is None:
+    if outcome is None or case.target.kind == "callable":  # a closure may hold tensors that its caller has placed
         return
     run = _run(case, outcome)
     message = str(run.error)
