@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import dis
+import functools
 import types
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from pullback.errors import CapturedTensorError
 SCALARS = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size)
 FIXED = (types.ModuleType, type, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 LIBRARIES = {"torch", "numpy", "math", "functools", "itertools", "operator", "builtins", "collections", "typing"}
+CONSTANT = {"torch", "pullback", "math", "operator", "functools", "itertools", "builtins", "collections", "typing"}
 EMPTY = object()
 
 
@@ -53,12 +55,35 @@ def is_plain(value: Any) -> bool:
 
 def captures(functions: Iterable[Any]) -> list[Capture]:
     """What ``functions``, and the functions that they call, read from outside, less modules, classes and functions."""
-    return [
-        Capture(fn, path, value)
+    return [found for found in outside(functions) if not python_functions(found.value)]
+
+
+def outside(functions: Iterable[Any]) -> list[Capture]:
+    """What ``functions``, and the functions that they call, read from outside: values, and functions in Python."""
+    return [Capture(fn, path, value) for fn in reachable(functions) for path, value in reads(fn) if not _fixed(value)]
+
+
+def strangers(functions: Iterable[Any]) -> list[str]:
+    """What they read whose results may differ from call to call: modules and objects that nothing is known about."""
+    return sorted({
+        ".".join(path)
         for fn in reachable(functions)
         for path, value in reads(fn)
-        if not _fixed(value) and not python_functions(value)
-    ]
+        if _fixed(value) and not _known(fn, path, value)
+    })  # fmt: skip
+
+
+def _known(fn: types.FunctionType, path: tuple[str, ...], value: Any) -> bool:
+    """Whether a module, a class or a library's function gives the same for the same arguments."""
+    modules = [v for v in (fn.__globals__.get(path[0]), value, getattr(value, "__self__", None)) if _is_module(v)]
+    if any(m.__name__.partition(".")[0] not in CONSTANT for m in modules):
+        return False
+    bound = isinstance(value, types.BuiltinFunctionType) and not isinstance(value.__self__, (type, types.ModuleType))
+    return not (bound and value.__self__ is not None) and not isinstance(value, functools.partial)
+
+
+def _is_module(value: Any) -> bool:
+    return isinstance(value, types.ModuleType)
 
 
 def reachable(functions: Iterable[Any]) -> list[types.FunctionType]:

@@ -411,7 +411,7 @@ class Function(Generic[P, R]):
             self._own_rule = Derived(self.by_name, self.params, self.params, self.where, name=self.name)
         return self._own_rule
 
-    def by_name(self, **values: Any) -> Any:
+    def by_name(self, /, **values: Any) -> Any:
         """Run the forward with its arguments by name."""
         args, keywords = self.arguments.call(values)
         return self.fn(*args, **keywords)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dis import get_instructions
 from typing import Any
 
 from pullback import _describe
-from pullback.define.captures import SCALARS, captures, reachable, reader
+from pullback.define.captures import SCALARS, captures, outside, reachable, reader, strangers
 from pullback.define.function import Function
 from pullback.define.purity import changes_nothing
 from pullback.define.rule import nested_code
@@ -17,10 +18,10 @@ _UNSEEN = {"detach", "no_grad", "inference_mode", "data", "set_grad_enabled", "e
 
 _SIZES = {"shape", "size", "numel", "nelement", "stride", "len", "storage_offset", "is_contiguous", "nbytes"}
 _DECIDING = {"min", "max", "int", "bool", "range", "round", "divmod", "len", "sorted", "sum"}
-_STATE = {
-    "is_grad_enabled", "requires_grad", "is_leaf", "grad_fn", "get_default_dtype", "is_autocast_enabled",
-    "is_inference_mode_enabled", "get_num_threads", "data_ptr", "_version", "retains_grad",
-}  # fmt: skip
+_STATE = re.compile(
+    r"(is_\w+_enabled|are_\w+|get_\w+|requires_grad|is_leaf|grad_fn|data_ptr|_version|retains_grad|initial_seed"
+    r"|globals|locals|vars|getattr|eval|exec|__\w+__)"
+)
 
 
 def open_because(function: Function[..., Any]) -> str:
@@ -39,6 +40,9 @@ def open_because(function: Function[..., Any]) -> str:
     changeable = sorted({str(c) for c in found if not isinstance(c.value, SCALARS)})
     if changeable:
         return f"it reads {_describe.names(changeable)} from outside, which may change"
+    strange = strangers(sources)
+    if strange:
+        return f"it uses {_describe.names(strange)}, which may give something else each time"
     if not changes_nothing(sources):
         return "its code may change a tensor in place"
     names = {n for f in reachable(sources) for code in nested_code(f.__code__) for n in code.co_names}
@@ -52,8 +56,9 @@ def open_because(function: Function[..., Any]) -> str:
 
 def _looks(names: set[str], sources: Sequence[Callable[..., Any]]) -> str:
     """Whether the code decides by what graphs are not made anew for, such as sizes: tracing bakes that in unseen."""
-    if names & _STATE:
-        return f"its code looks at {', '.join(sorted(names & _STATE))}"
+    state = sorted(filter(_STATE.fullmatch, names))
+    if state:
+        return f"its code looks at {', '.join(state)}"
     decides = bool(names & _DECIDING) or any(
         ("JUMP" in step.opname and "IF" in step.opname) or step.opname == "FOR_ITER"
         for fn in reachable(sources)
@@ -64,10 +69,20 @@ def _looks(names: set[str], sources: Sequence[Callable[..., Any]]) -> str:
 
 
 def scalars(function: Function[..., Any]) -> Callable[[], tuple[Any, ...]]:
-    """A function that reads the Python scalars which closed code finds outside: where they differ, a graph is void."""
-    found = captures(function.sources())
+    """A function that tells what closed code finds outside, scalars and functions: where it differs, a graph is void.
+
+    Numbers are told apart by type and sign, too: ``1``, ``1.0`` and ``True`` are equal, and so are ``0.0`` and ``-0.0``.
+    """
+    found = outside(function.sources())
     readers = [reader([c for c in found if c.fn is fn]) for fn in dict.fromkeys(c.fn for c in found)]
-    return lambda: tuple(value for read in readers for value in read())
+    return lambda: tuple(_identity(value) for read in readers for value in read())
+
+
+def _identity(value: Any) -> Any:
+    if isinstance(value, float):
+        return value.__class__, repr(value)
+    code = getattr(value, "__code__", None)
+    return (value.__class__, value) if code is None else (value, code, value.__defaults__, repr(value.__kwdefaults__))
 
 
 def holds(guards: Sequence[str], numbers: Sequence[str]) -> Callable[..., bool]:

@@ -40,7 +40,8 @@ def _forward(ctx: Any, function: Function[..., Any], plan: Plan, *values: Any) -
     made = iter(plan.encode.forward(*tensors, *outputs, *numbers))
     known = dict(zip([*plan.arguments, *_output_names(plan)], [*tensors, *outputs], strict=True))
     kept = [known[r.name] if r.source in ("argument", "output") else next(made) for r in plan.residuals]
-    ctx.save_for_backward(*[_packed(value) for value in kept if isinstance(value, torch.Tensor)])
+    pairs = zip(plan.residuals, kept, strict=True)
+    ctx.save_for_backward(*[_packed(r.source, value) for r, value in pairs if isinstance(value, torch.Tensor)])
     ctx.shapes = [value.shape if isinstance(value, torch.Tensor) else value for value in kept]
     ctx.plan, ctx.numbers, ctx.params = plan, numbers, function.params
     ctx.set_materialize_grads(False)
@@ -64,8 +65,8 @@ def _output_names(plan: Plan) -> list[str]:
     return [f"out_{i}" if i else "out" for i in range(plan.outputs)]
 
 
-def _packed(value: torch.Tensor) -> torch.Tensor:
-    return pack(value) if value.dtype == torch.bool else value
+def _packed(source: str, value: torch.Tensor) -> torch.Tensor:
+    return pack(value) if source == "bits" else value
 
 
 def _backward(ctx: Any, *cotangents: Any) -> Any:

@@ -77,7 +77,7 @@ class _Plans:
         """What serves a call with these values."""
         if self.reason:
             return self.eager
-        numbers = tuple(v for v in values if type(v) is float) if self.function.keep == "small" else ()
+        numbers = tuple(repr(v) for v in values if type(v) is float) if self.function.keep == "small" else ()
         key = kind_of(values), numbers, self.outside(), autocast_kind()
         if key not in self.ways:
             self.ways[key] = self._make(values)
@@ -153,7 +153,7 @@ def kind_of(values: Sequence[Any]) -> tuple[Any, ...]:
             sizes = tuple(places.setdefault(n, len(places)) for n in value.shape)
             key.append((value.dtype, value.device, value.layout, sizes))
         else:
-            key.append(type(value) if type(value) is float else value)
+            key.append(type(value) if type(value) is float else (type(value), value))
     return tuple(key)
 
 

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from pullback.kernels.compile import Unsupported
+
 ARITHMETIC = {
     "multiply": "({0} * {1})",
     "divide": "({0} / {1})",
@@ -80,6 +82,8 @@ def _mul(o: Any, x: Any, y: Any) -> Any:
 
 
 def _div(o: Any, x: Any, y: Any, rounding_mode: str | None = None) -> Any:
+    if rounding_mode == "floor" and o.kind in ("f32", "f64"):
+        raise Unsupported("PyTorch corrects a floor division by its remainder")
     whole = {None: lambda q: q, "floor": o.floor, "trunc": o.trunc}[rounding_mode]
     return whole(o.divide(x, y))
 

@@ -257,6 +257,7 @@ class _Reader:
     def _operation(self, node: Node, name: str, args: list[Any], kwargs: dict[str, Any]) -> Value:
         kind = self._kind(node)
         self._check_cells(node)
+        self._check_rounding(node, name, args)
         self.kind = kind
         kwargs = {k: v for k, v in kwargs.items() if not isinstance(v, (torch.dtype, torch.device, torch.layout))}
         kwargs = {k: v for k, v in kwargs.items() if k not in ("pin_memory", "memory_format")}
@@ -277,6 +278,18 @@ class _Reader:
         for other, value in nodes:
             if sums and value.place == ELEMENT and not self._fits(shape(other), sums[0]):
                 raise Unsupported("a sum meets what has another shape")
+
+    def _check_rounding(self, node: Node, name: str, args: list[Any]) -> None:
+        """Narrow integers wrap, and what is compared with narrow numbers is rounded to them: kernels do neither."""
+        dtype = node.meta["val"].dtype if isinstance(node.meta["val"], torch.Tensor) else None
+        if dtype in _WRAPS and name not in ("where", *LOGICAL):
+            raise Unsupported(f"it computes in {str(dtype).removeprefix('torch.')}")
+        if any(isinstance(a, float) and a != a for a in args):
+            raise Unsupported("a number of it is NaN")
+        if name in COMPARISONS and len(args) == 2:
+            common = torch.result_type(*(_example(a) for a in node.args[:2]))
+            if any(not _survives(a, common) for a in args):
+                raise Unsupported("it compares with a number that its type would round")
 
     def _fits(self, sizes: tuple[int, ...], over: tuple[int, ...]) -> bool:
         full = (1,) * (len(self.whole) - len(sizes)) + sizes
@@ -369,6 +382,22 @@ class _Reader:
 
 
 KNOWN = {*COMPOSITE, *COMPARISONS, *LOGICAL, *ARITHMETIC, *HEAVY, "where"}
+
+
+_WRAPS = {torch.uint8, torch.int8, torch.int16, torch.int32}
+_NARROW = {torch.bfloat16, torch.float16, *_WRAPS}
+
+
+def _survives(value: Any, dtype: torch.dtype) -> bool:
+    """Whether a number stays what it is in a narrow type; a number that is an argument may not."""
+    if isinstance(value, Value):
+        return value.place != NUMBER or dtype not in _NARROW
+    if dtype not in _NARROW:
+        return True
+    try:
+        return bool(torch.tensor(value, dtype=dtype).item() == value)
+    except (RuntimeError, OverflowError):
+        return False
 
 
 def _squeezed(sizes: tuple[int, ...]) -> tuple[int, ...]:

@@ -158,7 +158,7 @@ class _Choice:
 
     def _fields(self) -> list[str]:
         tensors = [f"{n}.dtype, {n}.shape" for n in self.shape.tensors]
-        return tensors + [f"None if {n}.__class__ is float else {n}" for n in self.shape.plain]
+        return tensors + [f"None if {n}.__class__ is float else ({n}.__class__, {n})" for n in self.shape.plain]
 
     def _plain(self, p: str) -> str:
         return " and ".join(f"{p}plain({n})" for n in self.shape.tensors)
@@ -200,7 +200,7 @@ class _Choice:
             self.ways.clear()
         outside = self.outside() if self.guarded else ()
         tensors = [v for n in self.shape.tensors for v in self._of(n, values)]
-        plain = [None if type(v) is float else v for v in (self._value(n, values) for n in self.shape.plain)]
+        plain = [None if type(v) is float else (type(v), v) for v in (self._value(n, values) for n in self.shape.plain)]
         self.ways[(*outside, *tensors, *plain)] = way
         return way
 
