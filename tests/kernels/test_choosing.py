@@ -198,6 +198,7 @@ def test_describe_says_which_way_and_why(monkeypatch: pytest.MonkeyPatch) -> Non
     fused(x)
     told = fused.describe(x)
     assert (told.path, told.bytes) == ("kernel", 625)
-    assert "pb_kernel(" in str(told)
+    assert all("pb_kernel(" in text for text in told.kernels)
+    assert len(told.kernels) == 2
     eager = pb.fuse(reads_a_list)
     assert "'values" in str(eager.describe(x))

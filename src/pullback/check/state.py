@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 import torch
 
+from pullback.kernels.way import held
+
 SEED = 20_260_101
 
 
@@ -22,7 +24,7 @@ def restored() -> Iterator[None]:
     deterministic, warn_only = _determinism()
     threads = torch.get_num_threads()
     try:
-        with warnings.catch_warnings(), torch.enable_grad():
+        with warnings.catch_warnings(), torch.enable_grad(), held():
             warnings.simplefilter("ignore")
             yield
     finally:

@@ -47,6 +47,7 @@ class Description:
         path: ``"generated"``, ``"general"`` or ``"planned"``: the code that serves plain eager calls.
         reason: Why it is that one.
         plan: What else could be kept, and why it is not.
+        kernels: The text in C of the kernels that serve such calls: forward, then backward.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Description:
     reason: str = ""
     needed: tuple[str, ...] = field(default=())
     plan: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -119,7 +121,8 @@ def _with_accounts(described: Description, accounts: list[Account]) -> Descripti
         lines = (*described.plan, *account.lines)
         if account.path:
             kept = tuple(KeptTensor(*fields) for fields in account.kept)
-            described = replace(described, path=account.path, reason=account.reason, kept=kept, plan=lines)
+            described = replace(described, path=account.path, reason=account.reason, kept=kept, plan=lines,
+                                kernels=account.kernels)  # fmt: skip
         else:
             described = replace(described, plan=lines)
     return described

@@ -60,12 +60,14 @@ class Account:
         reason: Why it does, or does not.
         kept: Name, source, shape, dtype, bytes and rules of all that is kept, where it serves them.
         lines: More for the reader.
+        kernels: The text in C of the kernels that serve them.
     """
 
     path: str
     reason: str
     kept: tuple[tuple[str, str, tuple[int, ...], torch.dtype, int, tuple[str, ...]], ...] = ()
     lines: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
 
 
 class Teller(Protocol):

@@ -71,7 +71,7 @@ def _looks(names: set[str], sources: Sequence[Callable[..., Any]]) -> str:
 def scalars(function: Function[..., Any]) -> Callable[[], tuple[Any, ...]]:
     """A function that tells what closed code finds outside, scalars and functions: where it differs, a graph is void.
 
-    Numbers are told apart by type and sign, too: ``1``, ``1.0`` and ``True`` are equal, and so are ``0.0`` and ``-0.0``.
+    Numbers are told apart by type and sign, too: ``1``, ``1.0`` and ``True`` are equal, as are ``0.0`` and ``-0.0``.
     """
     found = outside(function.sources())
     readers = [reader([c for c in found if c.fn is fn]) for fn in dict.fromkeys(c.fn for c in found)]

@@ -24,14 +24,14 @@ def account(function: Function[..., Any], needed: tuple[str, ...], values: Seque
         asked = variant.reason if variant is not None else "no call like this has been made yet"
         return Account("", "", lines=(f"kernel: none ({open_because(function) or asked})",))
     reason = "one compiled kernel for forward and one for backward"
-    return Account("kernel", reason, tuple(_kept(variant.plan, values)), tuple(_lines(variant)))
+    texts = tuple(kernel.source.own for kernel in variant.kernels)
+    return Account("kernel", reason, tuple(_kept(variant.plan, values)), tuple(_lines(variant)), texts)
 
 
 def _lines(variant: Any) -> Iterator[str]:
     for name, kernel in zip(("forward", "backward"), variant.kernels, strict=False):
         yield f"kernel, {name}: {moved(kernel.program)} bytes for each element, which take as long as copying them"
-    for kernel in variant.kernels:
-        yield from kernel.source.own.splitlines()
+    yield "kernel, its text in C: the attribute `kernels` of this description"
 
 
 def moved(program: Any) -> int:

@@ -7,7 +7,8 @@ neither a tensor nor a float. Until its variant is compiled, and wherever there 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,19 @@ SMALL = 1024
 """Elements up to which a plain formula is left to PyTorch: its own operations cost less than a call of a kernel."""
 OUTSIDES = 2
 """Values of globals and the like that it gets kernels for: what changes more often is read by the eager rules."""
+
+
+_HELD: list[None] = []
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """No kernel serves inside: what runs twice is to give the same bits twice, also while a kernel becomes ready."""
+    _HELD.append(None)
+    try:
+        yield
+    finally:
+        _HELD.pop()
 
 
 def mode(function: Function[..., Any]) -> str:
@@ -143,14 +157,14 @@ class _Choice:
         lines = [
             f"def {p}call({', '.join(function.params)}):",
             *([f" if {small}: return {p}forward({_passing(function)})"] if bare else []),
-            f" if {p}modes() or {p}autocast(){f' or {p}hooks()' if counted else ''}:",
+            f" if {p}held or {p}modes() or {p}autocast(){f' or {p}hooks()' if counted else ''}:",
             f"  return {p}eager({', '.join(function.params)})",
             f" {p}way = {p}get(({', '.join(self._fields())},)) if {self._plain(p)} else {p}eager",
             f" return ({p}way or {p}missing({', '.join(function.params)}))({', '.join(function.params)})",
         ]
         names = {"get": self.ways.get, "plain": is_plain_cpu, "missing": self.missing, "eager": self._eager_only}
         names |= {"modes": function_modes, "autocast": autocast_enabled, "hooks": saved_tensor_hooks}
-        names["forward"] = function.fn
+        names |= {"forward": function.fn, "held": _HELD}
         if self.guarded:
             lines[-2] = lines[-2].replace("get((", "get((*" + f"{p}outside(), ")
             names["outside"] = self.outside
