@@ -69,15 +69,15 @@ sys.modules[__name__].__class__ = _Package
 
 def __getattr__(name: str) -> typing.Any:
     """The names, all together once one is asked for: PyTorch takes a while, and commands may not need it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    modules = {home: importlib.import_module(home) for home in _HOMES}
+    globals().update({n: getattr(modules[home], n) for home, names in _HOMES.items() for n in names})
     if name == "catalogue":
         return importlib.import_module("pullback.functional.listing").catalogue
     if name in ("functional", "nn"):
         return importlib.import_module(f"pullback.{name}")
-    if name in __all__:
-        modules = {home: importlib.import_module(home) for home in _HOMES}
-        globals().update({n: getattr(modules[home], n) for home, names in _HOMES.items() for n in names})
-        return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

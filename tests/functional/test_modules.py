@@ -157,7 +157,7 @@ def test_replace_keeps_mode_and_dtype_and_may_replace_the_model_itself() -> None
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ((nn.ELU, CLASSES["Swish"]), "has a module to replace: ELU"),
+        ((nn.ELU, CLASSES["Swish"]), "needs a module of the model to replace: ELU"),
         ((nn.ELU,), "is called with a model"),
         ((nn.ReLU, lambda old: 3), "what replaces a module is one"),
     ],

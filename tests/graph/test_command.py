@@ -86,7 +86,7 @@ def test_traces_a_function_that_calls_others(tmp_path: Path, capsys: pytest.Capt
         ("x * torch.sigmod(x)", "line 1, column 5", "did you mean sigmoid"),
         ("y = x\nx if y else 2", "line 2, column 1", "torch.where(condition, a, b)"),
         ("x +* 2", "line 1, column 4", "not Python"),
-        ("__import__('os').system('true')", "line 1, column 1", "ops table"),
+        ("__import__('os').system('true')", "line 1, column 1", "known torch functions"),
         ("0 < x < 1", "line 1, column 1", "join two with &"),
         ("def f(x):\n    return x * scale", "line 2, column 16", "a parameter or an earlier name"),
         ("torch.clamp(x, 1, 2, 3)", "line 1, column 1", "arguments that torch.clamp takes"),

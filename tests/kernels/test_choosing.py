@@ -202,3 +202,24 @@ def test_describe_says_which_way_and_why(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(told.kernels) == 2
     eager = pb.fuse(reads_a_list)
     assert "'values" in str(eager.describe(x))
+
+
+U8, I32 = torch.tensor([200, 7], dtype=torch.uint8), torch.tensor([2**30, 1], dtype=torch.int32)
+ROUNDED = {
+    "uint8 wraps": (lambda x, n: x * (n + n), U8, "uint8"),
+    "int32 wraps": (lambda x, n: x * (n * 4 + 1), I32, "int32"),
+    "a literal is rounded to the tensor's type": (
+        lambda x, n: torch.where(n > 0.1, x, -x), torch.tensor([0.1, 1.0], dtype=torch.bfloat16), "round"),
+    "a bound that is NaN": (lambda x, n: torch.clamp(x, float("nan"), 1.0) * n, torch.ones(2), "NaN"),
+    "floor division": (lambda x, n: x * torch.div(n, 0.1, rounding_mode="floor"), torch.ones(2), "remainder"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("fn", "other", "reason"), ROUNDED.values(), ids=ROUNDED)
+def test_what_kernels_would_round_otherwise(fn: Any, other: Any, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULLBACK_FUSE", "require")
+    x = torch.ones(600, 2, requires_grad=True)
+    with pytest.raises(KernelError, match=reason):
+        pb.function(fn)(x, other)
+    monkeypatch.setenv("PULLBACK_FUSE", "1")
+    assert torch.equal(pb.function(fn)(x, other).nan_to_num(9.0), fn(x, other).nan_to_num(9.0))

@@ -73,6 +73,8 @@ def _excuse(report: TargetReport, source: discover.Source) -> None:
         if "_Nothing" in finding.message or (finding.name == "undefined-name" and name in defined):
             report.findings.remove(finding)
             report.unchecked = f"it needs {name or 'a module'} that could not be loaded here"
+    if "_Nothing" in (report.unchecked or ""):
+        report.unchecked = "it needs a module that could not be loaded here"
 
 
 def _limit_memory(megabytes: int | None) -> None:

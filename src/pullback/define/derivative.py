@@ -68,7 +68,12 @@ def vjp(fn: Callable[..., Any], tensors: Tensors, g: Any, who: str) -> list[torc
     """
 
     def outputs(*ts: torch.Tensor) -> list[torch.Tensor]:
-        return flat_outputs(run_forward(fn, ts, {}))[1]
+        try:
+            return flat_outputs(run_forward(fn, ts, {}))[1]
+        except RuntimeError as error:
+            if "numpy()" in str(error):
+                raise no_derivative(who) from None
+            raise
 
     cotangents = split(("out",), [g])[1]
     pull = _transformed if in_transform() else _plain

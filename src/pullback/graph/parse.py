@@ -33,7 +33,7 @@ _MODULES = {"torch", "math", "F", "np", "special", "nn", "functional"}
 _TAKEN = {"torch", "math", "pb", "ctx", "inputs", "output", "grad_output"}
 _BUILT_IN = {"abs", "pow", "float"}
 _SCALAR_KINDS = {"float", "int", "bool", "complex"}
-_ALLOWED = "arithmetic, comparisons, &, |, ~, torch functions and tensor methods of the ops table, math constants"
+_ALLOWED = "arithmetic, comparisons, &, |, ~, known torch functions and tensor methods, math constants"
 
 
 def parse(text: str, *, name: str = "f", numbers: tuple[str, ...] = ()) -> Formula:
@@ -213,7 +213,7 @@ class _Reader:
             name += "imum"
         op = _KNOWN.get(name)
         if op is None:
-            self.fail(node.func, "a function of the ops table", near=[*_KNOWN])
+            self.fail(node.func, "one of the known torch functions and tensor methods", near=[*_KNOWN])
         args = [self.read(node.func.value)] if method else []  # type: ignore[attr-defined]
         args += [self.read(a) for a in node.args]
         if method and name == "where":

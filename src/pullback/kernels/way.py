@@ -20,6 +20,7 @@ from pullback.define.function import Function
 from pullback.define.source import compiled, prefix
 from pullback.define.ways import FORESIGHT, TELLERS, WAYS
 from pullback.errors import KernelError, PullbackError
+from pullback.graph import account  # noqa: F401 - plans speak before kernels, which are asked last
 from pullback.graph.closed import holds, open_because, scalars
 from pullback.graph.planned import shown
 from pullback.kernels import background, report

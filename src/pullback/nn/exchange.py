@@ -19,6 +19,7 @@ WHO = "pullback.nn.replace"
 
 def replace(model: nn.Module, wanted: Mapping[Any, Any]) -> nn.Module:
     """The model, with modules replaced in place; a module that is used twice stays one."""
+    check(model, wanted)
     modules = dict(model.named_modules(remove_duplicate=False))
     found = {path: module for path, module in modules.items() if match(wanted, path, module) is not None}
     if not found:
@@ -31,6 +32,17 @@ def replace(model: nn.Module, wanted: Mapping[Any, Any]) -> nn.Module:
         parent, _, name = path.rpartition(".")
         setattr(modules[parent], name, made[id(old)])
     return model
+
+
+def check(model: Any, wanted: Mapping[Any, Any]) -> None:
+    """Refuse what is no model, and what could not take a module's place."""
+    if not isinstance(model, nn.Module):
+        raise UsageError(WHO, "takes a model first", f"{type(model).__name__}", "pass the torch.nn.Module")
+    for what, by in wanted.items():
+        if not callable(by):
+            name = what if isinstance(what, str) else getattr(what, "__name__", str(what))
+            got = f"{by!r} in the place of {name}"
+            raise UsageError(WHO, "what takes a module's place is a class, a module or a function", got, "pass one")
 
 
 def pairs(what: Any, by: Any, counterparts: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -80,7 +92,7 @@ def nothing(model: nn.Module, wanted: Mapping[Any, Any]) -> UsageError:
     names = ", ".join(key if isinstance(key, str) else key.__name__ for key in wanted)
     return UsageError(
         WHO,
-        f"the model has a module to replace: {names}",
-        ", ".join(kinds),
+        f"needs a module of the model to replace: {names}",
+        f"a model of {', '.join(kinds)}",
         "name one of its classes or paths; a function that is called in forward is no module",
     )
