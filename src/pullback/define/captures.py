@@ -75,15 +75,11 @@ def strangers(functions: Iterable[Any]) -> list[str]:
 
 def _known(fn: types.FunctionType, path: tuple[str, ...], value: Any) -> bool:
     """Whether a module, a class or a library's function gives the same for the same arguments."""
-    modules = [v for v in (fn.__globals__.get(path[0]), value, getattr(value, "__self__", None)) if _is_module(v)]
-    if any(m.__name__.partition(".")[0] not in CONSTANT for m in modules):
+    seen = (fn.__globals__.get(path[0]), value, getattr(value, "__self__", None))
+    if any(isinstance(v, types.ModuleType) and v.__name__.partition(".")[0] not in CONSTANT for v in seen):
         return False
     bound = isinstance(value, types.BuiltinFunctionType) and not isinstance(value.__self__, (type, types.ModuleType))
     return not (bound and value.__self__ is not None) and not isinstance(value, functools.partial)
-
-
-def _is_module(value: Any) -> bool:
-    return isinstance(value, types.ModuleType)
 
 
 def reachable(functions: Iterable[Any]) -> list[types.FunctionType]:

@@ -165,11 +165,11 @@ class _Choice:
         ]
         names = {"get": self.ways.get, "plain": is_plain_cpu, "missing": self.missing, "eager": self._eager_only}
         names |= {"modes": function_modes, "autocast": autocast_enabled, "hooks": saved_tensor_hooks}
-        names |= {"forward": function.fn, "held": _HELD}
+        names["forward"] = function.fn
         if self.guarded:
             lines[-2] = lines[-2].replace("get((", "get((*" + f"{p}outside(), ")
             names["outside"] = self.outside
-        return compiled(function, p, lines, names)[f"{p}call"]  # type: ignore[no-any-return]
+        return compiled(function, p, lines, {**names, "held": _HELD})[f"{p}call"]  # type: ignore[no-any-return]
 
     def _fields(self) -> list[str]:
         tensors = [f"{n}.dtype, {n}.shape" for n in self.shape.tensors]
