@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -115,6 +116,15 @@ def _pullback(*arguments: str, **environment: str) -> subprocess.CompletedProces
                           env=os.environ | environment)  # fmt: skip
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C is heard, also where the tests themselves run in the background, in which shells switch it off."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("end", "status"), ENDS.values(), ids=ENDS)
 def test_the_report_is_written_however_the_script_ends(tmp_path, capsys, end: str, status: int) -> None:
     script, output = tmp_path / "train.py", tmp_path / "report.json"

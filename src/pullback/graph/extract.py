@@ -31,7 +31,7 @@ def extract(
     graph = torch.fx.Graph()
     env: dict[Node, Node] = {}
     for node in inputs:  # one may come twice: an output that is an argument
-        place = graph.placeholder(_name(node))
+        place = graph.placeholder(_name(node) + "_again" * (node in env))
         place.meta = {**node.meta, "parameter": _name(node)}
         env.setdefault(node, place)
     for node in _before(results, env, swap):
