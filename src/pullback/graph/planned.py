@@ -42,7 +42,13 @@ def planned(function: Function[..., Any], shape: Shape, needed: tuple[str, ...],
                 return plans.way(values)(*values)
         return eager(*values)
 
+    call.few = eager  # type: ignore[attr-defined]
     return call
+
+
+def few_elements(entry: Entry) -> Entry:
+    """What serves calls with few elements, without asking how many there are again."""
+    return getattr(entry, "few", entry)  # type: ignore[no-any-return]
 
 
 def foresee(function: Function[..., Any], values: Sequence[Any]) -> Shape | None:

@@ -22,7 +22,7 @@ from pullback.define.ways import FORESIGHT, TELLERS, WAYS
 from pullback.errors import KernelError, PullbackError
 from pullback.graph import account  # noqa: F401 - plans speak before kernels, which are asked last
 from pullback.graph.closed import holds, open_because, scalars
-from pullback.graph.planned import shown
+from pullback.graph.planned import few_elements, shown
 from pullback.kernels import background, report
 from pullback.kernels.compile import CompileError, Misfit, Unsupported, log
 
@@ -38,7 +38,7 @@ WARM = 8
 VARIANTS = 8
 """Combinations of dtypes, patterns of sizes and whole numbers that one Function gets kernels for."""
 SMALL = 1024
-"""Elements up to which a plain formula is left to PyTorch: its own operations cost less than a call of a kernel."""
+"""Elements up to which calls stay as they are: there the call of a kernel may cost more than it saves."""
 OUTSIDES = 2
 """Values of globals and the like that it gets kernels for: what changes more often is read by the eager rules."""
 
@@ -154,10 +154,12 @@ class _Choice:
         p = prefix(function)
         counted = self.how == "auto" and bool(self.needed)  # what is kept must not change under a checkpoint
         small = " and ".join(f"{n}.numel() <= {SMALL}" for n in self.shape.tensors)
-        bare = self.how == "auto" and function.plain and not function.all_rules()
+        bare = function.plain and not function.all_rules()
+        forward = bare or not self.needed
+        few = f"{p}forward({_passing(function)})" if forward else f"{p}few({', '.join(function.params)})"
         lines = [
             f"def {p}call({', '.join(function.params)}):",
-            *([f" if {small}: return {p}forward({_passing(function)})"] if bare else []),
+            *([f" if {small}: return {few}"] if self.how == "auto" else []),
             f" if {p}held or {p}modes() or {p}autocast(){f' or {p}hooks()' if counted else ''}:",
             f"  return {p}eager({', '.join(function.params)})",
             f" {p}way = {p}get(({', '.join(self._fields())},)) if {self._plain(p)} else {p}eager",
@@ -169,7 +171,7 @@ class _Choice:
         if self.guarded:
             lines[-2] = lines[-2].replace("get((", "get((*" + f"{p}outside(), ")
             names["outside"] = self.outside
-        return compiled(function, p, lines, {**names, "held": _HELD})[f"{p}call"]  # type: ignore[no-any-return]
+        return compiled(function, p, lines, {**names, "held": _HELD, "few": few_elements(self.eager)})[f"{p}call"]  # type: ignore[no-any-return]
 
     def _fields(self) -> list[str]:
         tensors = [f"{n}.dtype, {n}.shape" for n in self.shape.tensors]
