@@ -48,7 +48,8 @@ def planned(function: Function[..., Any], shape: Shape, needed: tuple[str, ...],
 
 def few_elements(entry: Entry) -> Entry:
     """What serves calls with few elements, without asking how many there are again."""
-    return getattr(entry, "few", entry)  # type: ignore[no-any-return]
+    few: Entry = getattr(entry, "few", entry)
+    return few
 
 
 def foresee(function: Function[..., Any], values: Sequence[Any]) -> Shape | None:
