@@ -9,7 +9,7 @@ import torch
 
 from pullback.check import battery, glance, tree
 from pullback.check.report import Finding, Report, TargetReport
-from pullback.check.target import target
+from pullback.check.target import Target, target
 from pullback.check.watch import inside, watch
 from pullback.errors import GradientMismatchError, UsageError
 
@@ -70,15 +70,18 @@ def check(
         )
     subject = target(fn, call)
     values = tuple(_placed(value, device, dtype) for value in inputs)
-    options = {"intended": intended, "reference": reference, "evaluations": evaluations}
     with battery.chosen(probes):
-        if values:
-            own = battery.examine(subject, values, **options)  # type: ignore[arg-type]
-        else:
-            from pullback.check import infer
-
-            own = infer.examine(subject, **options)  # type: ignore[arg-type]
+        own = _examined(subject, values, intended=intended, reference=reference, evaluations=evaluations)
         return Report([own, *(inside(subject, own.values) if own.values and subject.kind in OPEN else ())])
+
+
+def _examined(subject: Target, values: tuple[Any, ...], **options: Any) -> TargetReport:
+    """The report on one target, with arguments that are inferred where none are given."""
+    if values:
+        return battery.examine(subject, values, **options)
+    from pullback.check import infer
+
+    return infer.examine(subject, **options)
 
 
 def _placed(value: Any, device: torch.device | str | None, dtype: torch.dtype | None) -> Any:
