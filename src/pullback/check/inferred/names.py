@@ -74,7 +74,7 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
     (r"^(dim|axis)$", (-1, 0, 1)),
     (r"^(dims|axes)$", ((-1,), (0,))),
     (r"^(p|prob|keep\w*|drop\w*|rate|momentum|decay|smoothing)$", (0.5, "tensor")),
-    (r"^(n_?bits?|num_?bits|bits?|bit_?width|nbit|k_?bits?|wbits?|abits?|bitw\w*)$", (4, "tensor", 4.0)),
+    (r"^(\w*_?bits?|bit_?(width|num\w*)|bitw\w*)$", (4, "tensor", 4.0)),
     (ITERATIONS, (50, 100, 5)),  # enough of them to converge
     ((r"^(k|n|m|num\w*|n_\w+|\w+_size|size|block\w*|count|levels?|heads?|steps?|times?|iters?|max_iter\w*|n?iter|order|"
       r"degree|depth|world_size|rank|timesteps?|\w+_dim|nbr\w*|n[a-z]{1,6}s)$"), (2, 3, "tensor", "n0", "n-1", 4, 1)),

@@ -68,6 +68,17 @@ class Tried:
     line: int = 0
 
 
+class Clock:
+    """Seconds of work, so that a busy machine finds what an idle one does; of waiting, a few times as many."""
+
+    def __init__(self, seconds: float) -> None:
+        self.work, self.wall = time.process_time() + seconds, time.perf_counter() + 4 * seconds
+
+    def over(self) -> bool:
+        """Whether they have passed."""
+        return time.process_time() > self.work or time.perf_counter() > self.wall
+
+
 def search(target: Target) -> tuple[list[Values], str]:
     """A few sets of arguments of different shapes for which forward and backward run, else for which forward runs."""
     return Search(target).run()
@@ -91,10 +102,10 @@ class Search:
     def run(self) -> tuple[list[Values], str]:
         """The sets found, and the last error of the set that came furthest."""
         self._start()
-        deadline, best = time.perf_counter() + SECONDS, Tried("", "nothing tried", -1)
+        clock, best = Clock(SECONDS), Tried("", "nothing tried", -1)
         partly: list[Values] = []
         hopeless = 0
-        while self.queue and time.perf_counter() < deadline and hopeless < PATIENCE:
+        while self.queue and not clock.over() and hopeless < PATIENCE:
             state = heapq.heappop(self.queue)[-1]
             given = self.values(state)
             tried = self.trial(given)
@@ -176,9 +187,9 @@ class Search:
 
     def _more(self, state: State, first: Values) -> list[Values]:
         """The set found, and others of the same kinds or nearly, that can show as much."""
-        good, keys, deadline = [first], {_describe.value(first)}, time.perf_counter() + MORE
+        good, keys, clock = [first], {_describe.value(first)}, Clock(MORE)
         for other in self._near(state):
-            if len(good) >= GUESSES or time.perf_counter() > deadline:
+            if len(good) >= GUESSES or clock.over():
                 break
             given = self.values(other)
             key = _describe.value(given)
