@@ -232,6 +232,33 @@ class ByIntegers(torch.autograd.Function):
         return g * w, g * rounded
 
 
+class RoundedInPlace(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        low, high = x.min(), x.max()
+        out = x.clone().sub_(low).div_((high - low) / 15)
+        return out.clamp_(0, 15).round_().mul_((high - low) / 15).add_(low)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+class Frees(torch.autograd.Function):
+    """For memory's sake: a second pass raises."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.kept = [x]
+        return torch.tanh(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        slope = 1 - torch.tanh(ctx.kept[0]) ** 2
+        del ctx.kept
+        return g * slope
+
+
 class Unmoved(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, watched: list[torch.Tensor]):
@@ -245,9 +272,9 @@ class Unmoved(torch.autograd.Function):
         return g * (1 - torch.tanh(x) ** 2), None
 
 
-MEANT = [AddsLoss, MovingAverage, SoftBeyond, Scaled, ClampPassedThrough, LogEig, ByIntegers, Unmoved,
-         DefaultsNotPassed, FlagReadInBackward, Iterated, Collective, ByEstimator, HandedOn, Leaking, MadeInside,
-         Twisted, FixedPoint]  # fmt: skip
+MEANT = [AddsLoss, MovingAverage, SoftBeyond, Scaled, ClampPassedThrough, LogEig, ByIntegers, Frees, RoundedInPlace,
+         Unmoved, DefaultsNotPassed, FlagReadInBackward, Iterated, Collective, ByEstimator, HandedOn, Leaking,
+         MadeInside, Twisted, FixedPoint]  # fmt: skip
 
 
 @pytest.mark.parametrize("cls", MEANT, ids=lambda cls: cls.__name__)
