@@ -32,7 +32,7 @@ SURE = ("wrong-grad-count", "nested-tuple-return", "recompute-no-enable-grad", "
 FIRST = (9, 0)  # before anything that varies what failed
 COUNT = "incorrect number of gradients"
 TWINS = ("channel", "last", "scalar", "tensor")  # what a weight and a bias may both be
-GENERAL = ("tensor", "square")  # kinds of which a domain is a part
+GENERAL = ("tensor", "square", "positive")  # kinds of which a domain is a part
 BEYOND = 10**9  # the line of an error that comes after backward's last
 FINAL = [  # errors that no arguments avert, and what they mean
     ("it has no implementation for the CPU", r"from the 'CPU' backend|CPU backend.*not (impl|avail)"),
