@@ -42,6 +42,7 @@ __all__ = [
     "compiling",
     "current_level",
     "custom_function_call",
+    "cxx11_abi",
     "decomposed_by",
     "dispatch_modes",
     "dual_level",
@@ -387,6 +388,11 @@ def load_compiler_front() -> None:
     """Import what tracing needs."""
     import torch._dynamo.source
     import torch.fx.experimental.symbolic_shapes  # noqa: F401 - to have it loaded
+
+
+def cxx11_abi() -> bool:
+    """Whether PyTorch's own libraries were built with the new names of C++'s strings."""
+    return bool(torch._C._GLIBCXX_USE_CXX11_ABI)
 
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
