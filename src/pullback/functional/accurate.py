@@ -20,6 +20,7 @@ from pullback.functional.cores import (
     silu_slope,
     tangent,
 )
+from pullback.functional.limits import positive
 from pullback.functional.record import entry
 from pullback.functional.wide import narrow, wide
 
@@ -234,6 +235,7 @@ def softplus(input: torch.Tensor, beta: float = 1.0, threshold: float = 20.0) ->
         >>> softplus(torch.tensor([-50.0, 0.0, 50.0]))
         tensor([1.9287e-22, 6.9315e-01, 5.0000e+01])
     """
+    positive("softplus", "beta", beta)
     x = beta * wide(input)
     return narrow((torch.where(x > 0, x, 0.0) + torch.log1p(torch.exp(folded(x)))) / beta, input)
 
@@ -344,6 +346,7 @@ def celu(input: torch.Tensor, alpha: float = 1.0, inplace: bool = False) -> torc
         tensor([-0.7869,  0.0000,  1.0000])
     """
     not_in_place("celu", inplace)
+    positive("celu", "alpha", alpha)
     x = wide(input)
     return narrow(torch.where(x > 0, x, alpha * torch.expm1(negative(x) / alpha)), input)
 
