@@ -14,6 +14,8 @@ from pullback.functional.cores import (
     folded,
     gelu_slope,
     logistic,
+    logistic_pair,
+    logistic_slope,
     negative,
     normal_cdf,
     sech2,
@@ -104,7 +106,8 @@ def gelu_tanh_slope(x: torch.Tensor) -> torch.Tensor:
     x = x.clamp(-40, 40)
     u = inside_tanh(x)
     inner = 1.5957691216057308 * x * (1 + 0.134145 * x * x)
-    return logistic(u) * (1 + inner * logistic(-u))
+    s, t = logistic_pair(u)
+    return s * (1 + inner * t)
 
 
 @entry(
@@ -210,8 +213,7 @@ def sigmoid(input: torch.Tensor) -> torch.Tensor:
 
 @sigmoid.grad("input")
 def _(g: torch.Tensor, input: torch.Tensor) -> torch.Tensor:
-    x = wide(input)
-    return g * (logistic(x) * logistic(-x))
+    return g * logistic_slope(wide(input))
 
 
 @entry(

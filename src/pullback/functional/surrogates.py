@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from pullback.define.decorate import function, function_from
-from pullback.functional.cores import logistic, normal_pdf
+from pullback.functional.cores import logistic_slope, normal_pdf
 from pullback.functional.limits import not_negative, positive
 from pullback.functional.record import Parameter, entry
 from pullback.functional.wide import upcast
@@ -61,7 +61,7 @@ def spike(name: str, what: str, density: Callable[[torch.Tensor], torch.Tensor],
 spike_sigmoid = spike(
     "spike_sigmoid",
     "a sigmoid",
-    lambda u: logistic(u) * logistic(-u),
+    logistic_slope,
     "sigmoid(x / width)",
     "Zenke, Vogels 2021, Neural Computation 33",
 )
