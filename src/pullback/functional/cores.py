@@ -21,7 +21,7 @@ def negative(x: torch.Tensor) -> torch.Tensor:
 def logistic(x: torch.Tensor) -> torch.Tensor:
     """1 / (1 + exp(-x)), also where exp(-x) is infinite."""
     e = torch.exp(folded(x))
-    return torch.where(x < 0, e, 1.0) / (1 + e)
+    return torch.where(x < 0, e, 1.0) * (1 / (1 + e))
 
 
 @logistic.grad("x")
@@ -70,9 +70,8 @@ def normal_pdf(x: torch.Tensor) -> torch.Tensor:
 
 def silu_slope(x: torch.Tensor) -> torch.Tensor:
     """The derivative of x·logistic(x), at infinity too."""
-    x = x.clamp(-800, 800)
     s, t = logistic_pair(x)
-    return s * (1 + x * t)
+    return s * (1 + x.clamp(-800, 800) * t)
 
 
 def gelu_slope(x: torch.Tensor) -> torch.Tensor:
