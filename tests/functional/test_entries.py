@@ -294,7 +294,7 @@ def test_fused_is_eager(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @EVERY
 def test_what_is_no_tensor_is_refused(record: Record) -> None:
-    given = {**dict.fromkeys(record.tensors, [1.0, 2.0]), **dict.fromkeys(record.parameters, 0.5)}
+    given = {**dict.fromkeys(record.tensors, "1, 2"), **dict.fromkeys(record.parameters, 0.5)}
     with pytest.raises(PullbackError, match=r"is a tensor|at least one tensor"):
         record.function(**given)
 

@@ -57,9 +57,8 @@ def pairs(what: Any, by: Any, counterparts: Mapping[Any, Any]) -> dict[Any, Any]
     if isinstance(what, Mapping) and by is None:
         return dict(what)
     several = list(what) if isinstance(what, (list, tuple)) else [what]
-    if by is not None and all(
-        isinstance(w, str) or (isinstance(w, type) and issubclass(w, nn.Module)) for w in several
-    ):
+    meant = all(isinstance(w, str) or (isinstance(w, type) and issubclass(w, nn.Module)) for w in several)
+    if by is not None and meant:
         return dict.fromkeys(several, by)
     raise UsageError(
         WHO,

@@ -97,7 +97,7 @@ class Entry(nn.Module):
             do = "give one; num_parameters says how many there are"
             raise UsageError(type(self).__name__, f"{name} is a number{several}", repr(value), do) from None
 
-    def forward(self, input: torch.Tensor) -> Any:
+    def forward(self, input: torch.Tensor) -> Any:  # noqa: A002 - PyTorch's name
         """The entry's function of the input and the parameters; with ``inplace=True`` it takes the input's place."""
         if not self.given.get("inplace"):
             return self.record.function(input, **self.learned(input), **self.settings())
@@ -113,7 +113,7 @@ class Entry(nn.Module):
         return {name: getattr(self, name) for name in self.record.options if name != "inplace"}
 
     def shaped(self, value: torch.Tensor, parameter: Parameter, x: torch.Tensor) -> torch.Tensor:
-        """A parameter per channel along the dimension of the channels; one value for an input of no dimension as such."""
+        """A parameter per channel along the dimension of the channels; one value, for a single number, as a number."""
         if not parameter.channels and isinstance(parameter.initial, tuple):
             return value
         if value.numel() == 1:
