@@ -11,13 +11,41 @@ PyTorch's gradient of a complex function uses the conjugate; without it the dire
 ## Example
 
 ```python
-gb = torch.linalg.solve(a.transpose(-2, -1), grad_output)
+import torch
+
+
+class ComplexSolve(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        x = torch.linalg.solve(a, b)
+        ctx.save_for_backward(a, x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, x = ctx.saved_tensors
+        grad_b = torch.linalg.solve(a.transpose(-2, -1), grad_output)
+        return -grad_b @ x.mH, grad_b
 ```
 
 ## Instead
 
 ```python
-gb = torch.linalg.solve(a.mH, grad_output)
+import torch
+
+
+class ComplexSolve(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        x = torch.linalg.solve(a, b)
+        ctx.save_for_backward(a, x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, x = ctx.saved_tensors
+        grad_b = torch.linalg.solve(a.mH, grad_output)
+        return -grad_b @ x.mH, grad_b
 ```
 
 ## Exceptions

@@ -24,7 +24,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     if choice is None or _reads_choice(function, backward, choice):
         return
     division = _average(backward)
-    if division is not None and len(loaded(forward.node, choice)) == 1:
+    if division is not None and _asked(forward, choice) == 1:
         yield Problem(
             division,
             f"`forward` averages or sums as `{choice}` says, but `backward` always averages",
@@ -102,6 +102,12 @@ def _choice(forward: Method, inputs: set[str]) -> str | None:
 def _reads_choice(function: Function, backward: Method, choice: str) -> bool:
     kept = {name for name, items in function.sets.items() if any(f"in.{choice}" in item.value.deps for item in items)}
     return any(read.name in kept for read in backward.flow.reads.values())
+
+
+def _asked(forward: Method, choice: str) -> int:
+    """How often forward looks at the choice, other than to keep it."""
+    kept = [item.expr for item in forward.flow.sets.values()]
+    return sum(node not in kept for node in loaded(forward.node, choice))
 
 
 def _average(backward: Method) -> ast.AST | None:
