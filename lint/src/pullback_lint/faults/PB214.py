@@ -14,18 +14,18 @@ PyTorch's gradient of a complex function uses the conjugate; without it the dire
 import torch
 
 
-class ComplexSolve(torch.autograd.Function):
+class ComplexLinear(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, a, b):
-        x = torch.linalg.solve(a, b)
+    def forward(ctx, a, x):
         ctx.save_for_backward(a, x)
-        return x
+        return a @ x
 
     @staticmethod
     def backward(ctx, grad_output):
         a, x = ctx.saved_tensors
-        grad_b = torch.linalg.solve(a.transpose(-2, -1), grad_output)
-        return -grad_b @ x.mH, grad_b
+        grad_a = grad_output @ x.mT if ctx.needs_input_grad[0] else None
+        grad_x = a.mT @ grad_output if ctx.needs_input_grad[1] else None
+        return grad_a, grad_x
 ```
 
 ## Instead
@@ -34,18 +34,18 @@ class ComplexSolve(torch.autograd.Function):
 import torch
 
 
-class ComplexSolve(torch.autograd.Function):
+class ComplexLinear(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, a, b):
-        x = torch.linalg.solve(a, b)
+    def forward(ctx, a, x):
         ctx.save_for_backward(a, x)
-        return x
+        return a @ x
 
     @staticmethod
     def backward(ctx, grad_output):
         a, x = ctx.saved_tensors
-        grad_b = torch.linalg.solve(a.mH, grad_output)
-        return -grad_b @ x.mH, grad_b
+        grad_a = grad_output @ x.mH if ctx.needs_input_grad[0] else None
+        grad_x = a.mH @ grad_output if ctx.needs_input_grad[1] else None
+        return grad_a, grad_x
 ```
 
 ## Exceptions
