@@ -230,6 +230,15 @@ def test_what_moves(case):
     assert rewritten(forward) == (expected, "")
 
 
+def test_gradients_of_defaults_are_added():
+    """With setup_context, PyTorch counts inputs with defaults even if no call passes them."""
+    source = HEAD + "    def forward(ctx, x, n=2):\n        return x * n\n" + BACK.replace("g, None", "g")
+    after, (outcome,) = modernize(source)
+    assert not outcome.reason
+    assert "return g, None" in after
+    assert "would need 2" in modernize(source.replace("return g", "h = (g,)\n        return h"))[1][0].reason
+
+
 def test_a_class_method_stays_one():
     source = (
         HEAD.replace("static", "class") + "    def forward(cls, ctx, x):\n        ctx.n = cls.n\n        return 2 * x\n"
@@ -255,6 +264,7 @@ def test_a_class_method_stays_one():
         ),
         ("ctx.n = n; y = x * n\n    return y", "several statements"),
         ("ctx.save_for_backward(x)\n    return x", "saved and returned as it came"),
+        ("y = x\n    ctx.save_for_backward(x)\n    return y", "saved and returned as it came"),
         ("ctx.n = n\n    n = 2\n    return x * ctx.n", "together with the computation"),
     ],
 )

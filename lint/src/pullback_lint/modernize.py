@@ -110,9 +110,26 @@ def _rewrite(module: Module, function: Function, *, batched: bool) -> tuple[Edit
     result += [edit for node, text in moves.replaced.items() for edit in edits.replace_node(module, node, text)]
     result += [Edit((_top(module, item), 0), ((item.end_lineno or 0) + 1, 0), "") for item in moves.moved]
     result.append(_setup_context(module, forward, moves))
+    result += _padded(module, function)
     if batched and _can_be_batched(function):
         result.append(_vmap_rule(module, function.node))
     return tuple(result)
+
+
+def _padded(module: Module, function: Function) -> list[Edit]:
+    """Gradients for inputs with defaults: with setup_context these count as inputs even if no call passes them."""
+    if function.backward is None or function.forward is None or function.forward.vararg:
+        return []
+    found: list[Edit] = []
+    for result, elements in function.gradients:
+        missing = len(function.inputs) - len(elements)
+        added = edits.pad_return(module, result.node, missing)
+        if missing > 0 and isinstance(result.node.value, ast.Name) and elements[0].node is result.node.value:
+            added = (edits.insert_after(module, result.node.value, ", None" * missing),)
+        if missing > 0 and not (added and function.own(function.backward)):
+            raise Refusal(f"backward returns {len(elements)} gradients and would need {len(function.inputs)}")
+        found += added
+    return found
 
 
 def _check(module: Module, function: Function, forward: Method) -> None:
@@ -212,8 +229,11 @@ def _can_be_batched(function: Function) -> bool:
     return all(_is_batchable(call.dotted, call.name, is_method=call.receiver is not None) for call in calls)
 
 
+_UNBATCHED = tables.words("item tolist numpy nonzero unique")
+
+
 def _is_batchable(dotted: str, name: str, *, is_method: bool) -> bool:
-    known = name in tables.TENSOR_OPS | tables.META and name not in {"item", "tolist", "numpy", "nonzero", "unique"}
+    known = name in (tables.TENSOR_OPS | tables.META) - tables.RANDOM - _UNBATCHED
     return known and (is_method or dotted.startswith(("torch.", "math.")) or dotted in {"len", "isinstance"})
 
 

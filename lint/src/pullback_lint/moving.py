@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pullback_lint.model import tables
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, names_in
+from pullback_lint.model.queries import called, names_in, source_of
 from pullback_lint.model.tables import words
 from pullback_lint.model.walk import walk
 
@@ -269,7 +269,8 @@ def _check_values(
 
 def _check_returned(forward: Method, moved: list[ast.stmt], outputs: list[str]) -> None:
     """Refuse what PyTorch refuses beside setup_context: to save an input that is returned as it came."""
-    returned = set(outputs) & {parameter.name for parameter in forward.parameters}
+    shown = {source_of(forward.flow, ast.Name(name, ast.Load())) for name in outputs}
+    returned = {node.id for node in shown if isinstance(node, ast.Name)} & {item.name for item in forward.parameters}
     nodes = [node for statement in moved for node in walk(statement) if called(node) == "save_for_backward"]
     if any(called(node) == "mark_dirty" for statement in moved for node in walk(statement)):
         return
