@@ -49,10 +49,11 @@ def found(page: str, source: str, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     module = types.ModuleType(f"page_{page}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(linecache.cache, file, (len(source), None, source.splitlines(keepends=True), file))
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, file, "exec"), vars(module))
-    if last is None:
+    last = tree.body[-1]
+    if not isinstance(last, ast.Expr):
+        exec(compile(tree, file, "exec"), vars(module))
         return set()
+    exec(compile(ast.Module(tree.body[:-1], []), file, "exec"), vars(module))
     call: Any = last.value
     call.keywords = [item for item in call.keywords if item.arg != "probes"]
     call.keywords.append(
