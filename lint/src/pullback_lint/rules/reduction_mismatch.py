@@ -93,7 +93,9 @@ def _choice(forward: Method, inputs: set[str]) -> str | None:
     for node in walk(forward.node):
         if isinstance(node, ast.If | ast.IfExp):
             names = names_in(node.test) & inputs
-            ends = {called(child) for child in walk(node) if isinstance(child, ast.Call)}
+            chooses = any(isinstance(child, ast.Constant) and child.value == "mean" for child in walk(node.test))
+            where = forward.node if chooses else node
+            ends = {called(child) for child in walk(where) if isinstance(child, ast.Call)}
             if len(names) == 1 and {"mean", "sum"} <= ends:
                 return names.pop()
     return None
@@ -115,7 +117,7 @@ def _average(backward: Method) -> ast.AST | None:
         if (
             isinstance(node, ast.BinOp)
             and isinstance(node.op, ast.Div)
-            and called(node.right) in {"numel", "len", "size"}
+            and called(node.right) in {"numel", "len", "size", "nelement"}
         ):
             return node
         if called(node) == "mean" and isinstance(node, ast.Call) and not node.args:
