@@ -158,4 +158,4 @@ def rounds(case: Case) -> bool:
             case.target.plain(context.Context((True,) * len(passed)), *passed)
     except Exception:  # the author's code does not run like this
         return False
-    return through.met
+    return bool(through.met)

@@ -96,7 +96,7 @@ def _ordered(
         tensors = [k for k in tensors if k in FLOATING or isinstance(k, (Sized, Shaped))]
         if "scalar" in named or is_parameter(p.name):  # one number per feature shows more; if it fails, a single one
             tensors = [*[k for k in tensors if k not in ("scalar", "tensor")], "last", "channel", "scalar"]
-    usual = ["last", "channel", "tensor", "scalar"] if is_parameter(p.name) else ["tensor"]
+    usual: list[Any] = ["last", "channel", "tensor", "scalar"] if is_parameter(p.name) else ["tensor"]
     usual += ["constant"] if slot is False else []
     usual += [Shaped(last=use.last)] if 0 < use.last < 3 else []
     plain = _plain(p, use, named, noted, literal)
