@@ -13,7 +13,7 @@ from pullback.define.source import compiled, prefix
 from pullback.graph.packing import pack, unpack
 from pullback.graph.plan import Plan
 from pullback.graph.trace import aten_name
-from pullback.kernels import launch
+from pullback.kernels import launch, memory
 from pullback.kernels.compile import Misfit, Unsupported
 from pullback.kernels.emit import CHUNK
 from pullback.kernels.launch import Kernel
@@ -49,7 +49,8 @@ def entry(function: Function[..., Any], plan: Plan, forward: Kernel, backward: K
 def _names(**more: Any) -> dict[str, Any]:
     kernels = {f"{k}_function": v.function for k, v in more.items() if isinstance(v, Kernel)}
     return {
-        "empty_like": torch.empty_like, "empty": torch.empty, "pool": launch.POOL, "threads": launch.threads,
+        "empty_like": torch.empty_like, "empty": torch.empty, "large": memory.LARGE,
+        "pooled": memory.empty_like, "pool": launch.POOL, "threads": launch.threads,
         "chunk": CHUNK, "Misfit": Misfit, "grad_enabled": grad_enabled, "Tensor": torch.Tensor,
         "plain": is_plain_cpu, **{str(d).replace(".", "_"): d for d in _DTYPES}, **kernels, **more,
     }  # fmt: skip
@@ -109,7 +110,8 @@ class _Call:
     def _made(self, name: str, out: Output, full: str, dtype: torch.dtype) -> str:
         p, kind = self.p, str(out.dtype).replace(".", "_")
         if out.value.place == ELEMENT:
-            return f"{p}empty_like({full})" if out.dtype == dtype else f"{p}empty_like({full}, dtype={p}{kind})"
+            given = full if out.dtype == dtype else f"{full}, dtype={p}{kind}"
+            return f"({p}empty_like if {p}n < {p}large // {out.dtype.itemsize} else {p}pooled)({given})"
         return f"{p}empty((), dtype={p}{kind})"
 
 
