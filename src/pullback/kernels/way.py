@@ -263,6 +263,7 @@ class _Choice:
 
     def _trace(self, variant: Variant, values: Sequence[Any]) -> None:
         from pullback.graph.plan import plan
+        from pullback.kernels import node
         from pullback.kernels.program import read
 
         given = [v.detach() if isinstance(v, torch.Tensor) else v for v in values]
@@ -272,6 +273,7 @@ class _Choice:
             raise Unsupported("an intermediate would have to be kept, through which no second derivative goes")
         graphs = [made.forward, *([made.backward] if self.needed else [])]
         variant.plan, variant.programs = made, tuple(map(read, graphs))
+        node.mark_packed(made, *variant.programs)
         slow = sorted({name for program in variant.programs for name in program.slow})
         if slow and self.how == "auto":
             raise Unsupported(f"PyTorch is faster at {', '.join(slow)} in float64")
