@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pullback.graph.plan import Plan
     from pullback.kernels.launch import Kernel
 
+
 class Recipe:
     """A variant in the node's terms.
 

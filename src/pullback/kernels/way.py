@@ -299,11 +299,13 @@ class Choice:
         Raises:
             Unsupported: If they hold what has no kernels.
         """
+        from pullback.kernels import node
         from pullback.kernels.program import read
 
         assert variant.plan is not None
         graphs = [variant.plan.forward, *([variant.plan.backward] if self.needed else [])]
         variant.programs = tuple(map(read, graphs))
+        node.mark_packed(variant.plan, *variant.programs)
         slow = sorted({name for program in variant.programs for name in program.slow})
         if slow and self.how == "auto":
             raise Unsupported(f"PyTorch is faster at {', '.join(slow)} in float64")
