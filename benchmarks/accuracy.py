@@ -169,7 +169,11 @@ def of_record(record: Record) -> tuple[Reference, list[Subject]]:
     """An entry, and what PyTorch has for it."""
     formula = str(record.formula)
     options = {n: v for n, v in record.options.items() if n in formula}
-    subjects = [Subject("pullback", record.function), Subject("PyTorch", builtin_of(record)), compiled(builtin_of(record))]
+    subjects = [
+        Subject("pullback", record.function),
+        Subject("PyTorch", builtin_of(record)),
+        compiled(builtin_of(record)),
+    ]
     return Reference(formula, record.slope, options), subjects
 
 
