@@ -4,12 +4,12 @@
 name, all certified entries; with ``--write`` their table goes into docs/accuracy.md. The reference is the formula in
 float64, in a stable form; on the worst inputs, and on a few of every magnitude, it is itself compared with mpmath.
 
-``python benchmarks/accuracy.py "x * torch.sigmoid(x)"`` measures a formula: as PyTorch computes it, as torch.compile does,
-and as the Function that ``pullback derive`` writes for it. The reference is mpmath, for every input; so there are fewer
-of float32.
+``python benchmarks/accuracy.py "x * torch.sigmoid(x)"`` measures a formula: as PyTorch computes it, as torch.compile
+does, and as the Function that ``pullback derive`` writes for it. The reference is mpmath, for every input; so there are
+fewer of float32.
 
-``--time`` measures what the digits cost instead: forward and backward beside PyTorch and beside the kernel of the same formula in
-float32, in turns, as CPU time of one thread. Kernels are waited for.
+``--time`` measures what the digits cost instead: forward and backward beside PyTorch and beside the kernel of the same
+formula in float32, in turns, as CPU time of one thread. Kernels are waited for.
 """
 
 from __future__ import annotations
@@ -328,9 +328,9 @@ def table(lines: list[Line]) -> str:
 def cost_page(found: Mapping[str, Mapping[str, float]]) -> str:
     """What the page says of time."""
     return (
-        f"Measured by `python benchmarks/accuracy.py --time --write`: nanoseconds per element of float32 for forward and\n"
-        f"backward, by kernels on one thread, beside the kernel of the same formula that computes in float32 (the bar is\n"
-        f"{COSTLY:g}) and beside PyTorch, in turns.\n\n{cost_table(found)}\n"
+        f"Measured by `python benchmarks/accuracy.py --time --write`: nanoseconds per element of float32 for forward\n"
+        f"and backward, by kernels on one thread, beside the kernel of the same formula that computes in float32 (the\n"
+        f"bar is {COSTLY:g}) and beside PyTorch, in turns.\n\n{cost_table(found)}\n"
     )
 
 
