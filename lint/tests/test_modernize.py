@@ -263,6 +263,7 @@ def test_a_class_method_stays_one():
             "some paths",
         ),
         ("ctx.n = n; y = x * n\n    return y", "several statements"),
+        ("ctx.n = n", "nothing would be left"),
         ("ctx.save_for_backward(x)\n    return x", "saved and returned as it came"),
         ("y = x\n    ctx.save_for_backward(x)\n    return y", "saved and returned as it came"),
         ("ctx.n = n\n    n = 2\n    return x * ctx.n", "together with the computation"),
