@@ -208,6 +208,24 @@ def setup_context(ctx, inputs, output):
     ctx.save_for_backward(y)
 
 
+# a part that serves the context and reads it
+def forward(ctx, x, n):
+    ctx.n = n
+    slope = ctx.n * x
+    ctx.save_for_backward(slope)
+    return x.exp()
+# becomes
+def forward(x, n):
+    return x.exp()
+
+@staticmethod
+def setup_context(ctx, inputs, output):
+    x, n = inputs
+    ctx.n = n
+    slope = ctx.n * x
+    ctx.save_for_backward(slope)
+
+
 # a condition on the context that raises
 def forward(ctx, x, n):
     if any(ctx.needs_input_grad[1:]):
