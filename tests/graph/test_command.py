@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -134,15 +133,15 @@ from pullback.cli.derive import main
 assert main(["x * torch.sigmoid(b * x)"]) == 0
 assert "torch" not in sys.modules
 assert main(["torch.exp(-x**2 / (2 * s**2))"]) == 0
-began = time.perf_counter()
+began = time.process_time()
 assert main(["a * torch.tanh(b * x + c)"]) == 0
-print(time.perf_counter() - began)
+print(began, time.process_time() - began)
 """
 
 
 def test_needs_no_torch_and_little_time() -> None:
     """A formula is derived without importing PyTorch: within 2.5 s in a fresh process, 0.5 s in a warm one."""
-    began = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", STARVED], capture_output=True, text=True, check=True)
-    assert time.perf_counter() - began < 4 * 2.5  # a loaded machine is no failure; benchmarks hold the figure
-    assert float(done.stdout.splitlines()[-1]) < 4 * 0.5
+    cold, warm = map(float, done.stdout.splitlines()[-1].split())
+    assert cold < 2.5  # the processor's time, so that a loaded machine is no failure
+    assert warm < 0.5

@@ -90,9 +90,9 @@ def _pulled(head: str, value: ast.Subscript, room: int) -> str:
     tail = unparse(value)[len(unparse(call)) :]
     inner = [f"    {unparse(made)}, {unparse(at)}"]
     if len(inner[0]) > room:
-        short = len(unparse(made)) + 5 <= room or not isinstance(made.body, ast.Call)
-        body = f"{unparse(made)}" if short else _call("lambda argument: ", made.body, room - 4)  # type: ignore[arg-type]
-        inner = [*(f"    {line}" for line in f"{body},".split("\n")), f"    {unparse(at)},"]
+        body = made.body if isinstance(made, ast.Lambda) and len(unparse(made)) + 5 > room else None
+        text = _call("lambda argument: ", body, room - 4) if isinstance(body, ast.Call) else unparse(made)
+        inner = [*(f"    {line}" for line in f"{text},".split("\n")), f"    {unparse(at)},"]
     return "\n".join([f"{head}{unparse(call.func)}(", *inner, f"){tail}"])
 
 
