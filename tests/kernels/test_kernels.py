@@ -113,6 +113,19 @@ def test_special_values_are_pytorchs() -> None:
         assert torch.equal(torch.signbit(got[zeros]), torch.signbit(want[zeros])), name
 
 
+@pytest.mark.parametrize("name", ["pow", "maximum", "fmin"])  # the others are made in the same way
+def test_special_pairs_are_pytorchs(name: str) -> None:
+    values = torch.cat([SPECIAL[:10], -SPECIAL[9:10], torch.tensor([0.5, -0.5, 2.0, 3.0, -3.0])])
+    fused, eager = pb.fuse(eval(f"lambda a, b: torch.{name}(a, b)")), getattr(torch, name)
+    a, b = values.repeat_interleave(len(values)), values.repeat(len(values))
+    with torch.no_grad():
+        for other in (b, *values):  # full, or the same for all
+            got, want = fused(a, other), eager(a, other)
+            assert_values([got], [want])
+            zeros = want == 0
+            assert torch.equal(torch.signbit(got[zeros]), torch.signbit(want[zeros])) or name == "fmin"
+
+
 def test_sums_do_not_depend_on_threads() -> None:
     row = Row("scaled", scaled, ((4096, 33), (33,)))
     fused, tensors, before = pb.fuse(scaled), made(row), torch.get_num_threads()

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from pullback.kernels import cache
+from pullback.kernels import cache, memory
 from pullback.kernels.compile import CompileError, Misfit, compiler
 from pullback.kernels.emit import CHUNK, Source, emit
 from pullback.kernels.program import CELL, ELEMENT, Program
@@ -81,6 +81,7 @@ class Kernel:
             raise CompileError("there is no C compiler that can make kernels")
         self.program, self.source = program, emit(program)
         self.library = cache.library(self.source.text, found)
+        memory.pool()  # its library, too, is made where nobody waits
         self.function: Any = self.library.pb_kernel
         self.outputs = [o for o in program.outputs if o is not None]
         pointers = len(program.operands) + len(self.outputs)
@@ -99,7 +100,7 @@ class Kernel:
         for at, _ in self.source.after:  # few elements, beside sums
             tensors = [t.contiguous() if i == at else t for i, t in enumerate(tensors)]
         layout = self.layout(tensors)
-        made = [torch.empty_strided(s, t, dtype=o.dtype) for (s, t), o in zip(layout.outputs, self.outputs)]
+        made = [memory.empty(s, t, o.dtype) for (s, t), o in zip(layout.outputs, self.outputs)]
         pointers = [t.data_ptr() for t in (*tensors, *made)]
         status = self.function(layout.n, layout.geometry, POOL, threads(layout.n), *pointers, *numbers)
         if status:

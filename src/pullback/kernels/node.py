@@ -13,7 +13,7 @@ from pullback.define.source import compiled, prefix
 from pullback.graph.packing import pack, unpack
 from pullback.graph.plan import Plan
 from pullback.graph.trace import aten_name
-from pullback.kernels import launch
+from pullback.kernels import launch, memory
 from pullback.kernels.compile import Misfit, Unsupported
 from pullback.kernels.emit import CHUNK
 from pullback.kernels.launch import Kernel
@@ -27,7 +27,7 @@ PACKED = 1024
 def plain_entry(function: Function[..., Any], plan: Plan, forward: Kernel) -> Entry:
     """What serves calls in which nothing needs a gradient."""
     p = prefix(function, "out")
-    kernel = _Call(p, "f", forward, list(plan.arguments), _floats(plan, forward), ["out"])
+    kernel = _Call(p, "f", forward, list(plan.arguments), floats(plan, forward), ["out"])
     lines = [
         f"def {p}enter({', '.join(function.params)}):",
         *kernel.lines(),
@@ -49,7 +49,8 @@ def entry(function: Function[..., Any], plan: Plan, forward: Kernel, backward: K
 def _names(**more: Any) -> dict[str, Any]:
     kernels = {f"{k}_function": v.function for k, v in more.items() if isinstance(v, Kernel)}
     return {
-        "empty_like": torch.empty_like, "empty": torch.empty, "pool": launch.POOL, "threads": launch.threads,
+        "empty_like": torch.empty_like, "empty": torch.empty, "large": memory.LARGE,
+        "pooled": memory.empty_like, "pool": launch.POOL, "threads": launch.threads,
         "chunk": CHUNK, "Misfit": Misfit, "grad_enabled": grad_enabled, "Tensor": torch.Tensor,
         "plain": is_plain_cpu, **{str(d).replace(".", "_"): d for d in _DTYPES}, **kernels, **more,
     }  # fmt: skip
@@ -61,7 +62,7 @@ _DTYPES = (
 )  # fmt: skip
 
 
-def _floats(plan: Plan, kernel: Kernel) -> list[str]:
+def floats(plan: Plan, kernel: Kernel) -> list[str]:
     """The numbers that a kernel takes; whole ones are part of its text."""
     numbers = [kind for kind, _ in kernel.program.inputs if kind != "tensor"][-len(plan.numbers) or len(plan.numbers) :]
     return [n for n, kind in zip(plan.numbers, numbers, strict=False) if kind == "number"]
@@ -109,13 +110,14 @@ class _Call:
     def _made(self, name: str, out: Output, full: str, dtype: torch.dtype) -> str:
         p, kind = self.p, str(out.dtype).replace(".", "_")
         if out.value.place == ELEMENT:
-            return f"{p}empty_like({full})" if out.dtype == dtype else f"{p}empty_like({full}, dtype={p}{kind})"
+            given = full if out.dtype == dtype else f"{full}, dtype={p}{kind}"
+            return f"({p}empty_like if {p}n < {p}large // {out.dtype.itemsize} else {p}pooled)({given})"
         return f"{p}empty((), dtype={p}{kind})"
 
 
 class _Writer:
     def __init__(self, function: Function[..., Any], plan: Plan, forward: Kernel, backward: Kernel) -> None:
-        self.function, self.plan, self.sizes = function, plan, _sizes(plan)
+        self.function, self.plan, self.sizes = function, plan, sizes(plan)
         self.p = prefix(function, "out")
         self.outs = ["out"] if plan.outputs == 1 else [f"{self.p}o{i}" for i in range(plan.outputs)]
         self.kept = {r.name: f"{self.p}k{i}" for i, r in enumerate(r for r in plan.made if r.source != "size")}
@@ -124,11 +126,11 @@ class _Writer:
         self.bits = {self.kept[r.name] for r in plan.made if r.source == "bits"}
         made = [self.kept.get(r.name, "_") for r in plan.made]
         self.call_forward = _Call(
-            self.p, "f", forward, list(plan.arguments), _floats(plan, forward), [*self.outs, *made]
+            self.p, "f", forward, list(plan.arguments), floats(plan, forward), [*self.outs, *made]
         )
         self.gs = [f"{self.p}g{i}" for i in range(plan.outputs)]
         self.grads = [f"{self.p}d_{n}" for n in plan.needed]
-        numbers = [f"{self.p}ctx._value_{n}" for n in _floats(plan, backward)]
+        numbers = [f"{self.p}ctx._value_{n}" for n in floats(plan, backward)]
         self.call_backward = _Call(self.p, "b", backward, [*self.residuals, *self.gs], numbers, self.grads)
 
     def forward(self) -> Iterator[str]:
@@ -182,7 +184,7 @@ class _Writer:
         return int(getattr(ctx, f"_shape_{argument}")[dim])
 
 
-def _sizes(plan: Plan) -> dict[str, tuple[str, int]]:
+def sizes(plan: Plan) -> dict[str, tuple[str, int]]:
     """Which size of which argument each residual of kind ``size`` is: kernels do not need them."""
     (end,) = plan.forward.graph.find_nodes(op="output")
     found = {}
