@@ -17,9 +17,10 @@ from pullback.graph import functions as f
 from pullback.graph.complexes import angle, conj, imag, modulus, real, real_valued, squared_modulus
 from pullback.graph.formula import COTANGENT, OUT, Formula, symbol
 from pullback.graph.functions import Term, nonzero, where
+from pullback.graph.moved import Moved, moved
 from pullback.graph.reductions import SHAPES, WHOLE, Along, LogSumExp, Mean, Summed, count
 from pullback.graph.stable import everywhere
-from pullback.graph.structure import ATTRIBUTES, Moved, Prod, moved
+from pullback.graph.structure import ATTRIBUTES, Prod
 
 _REAL = (real, imag, real_valued, modulus, squared_modulus, angle, count)
 _HOLOMORPHIC = (

@@ -19,10 +19,11 @@ from pullback.graph.fold import unparse
 from pullback.graph.formula import Formula, Parameter, exact, symbol
 from pullback.graph.functions import Test, where
 from pullback.graph.losses import LOSSES
+from pullback.graph.moved import INDEX, Moved, Several, fixed
 from pullback.graph.ops import CONSTANTS, OPS, Op
 from pullback.graph.pieces import PIECES
 from pullback.graph.reductions import REDUCTIONS, sizeless
-from pullback.graph.structure import ATTRIBUTES, INDEX, STRUCTURE, Moved, Several, fixed, sized, subscript
+from pullback.graph.structure import ATTRIBUTES, STRUCTURE, sized, subscript
 
 _OPERATORS: dict[type, str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.Mod: "remainder",

@@ -8,8 +8,9 @@ from typing import Any
 import sympy as sp
 
 from pullback.graph.functions import Term
+from pullback.graph.moved import INDEX, NOTHING, Several, moved
 from pullback.graph.reductions import REDUCTIONS
-from pullback.graph.structure import INDEX, NOTHING, Several, moved, narrow, select
+from pullback.graph.structure import narrow, select
 
 _F = "torch.nn.functional."
 _variance, _deviation, _mean = (REDUCTIONS[name][1] for name in ("var", "std", "mean"))

@@ -12,6 +12,7 @@ import sympy as sp
 from pullback.graph.complexes import Part, modulus, squared_modulus
 from pullback.graph.formula import COTANGENT, OUT, Formula
 from pullback.graph.functions import Term, Test, absolute, clamp, sigmoid, where
+from pullback.graph.moved import Moved
 from pullback.graph.ops import BY_CLASS
 from pullback.graph.reductions import (
     Along,
@@ -26,7 +27,6 @@ from pullback.graph.reductions import (
     summed_to,
 )
 from pullback.graph.stable import powers_of
-from pullback.graph.structure import Moved
 
 _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = 3, 4, 5, 6, 7
 _OR, _AND, _NOT = 1, 2, 5

@@ -14,10 +14,10 @@ import sympy as sp
 from pullback.graph.complexes import conj
 from pullback.graph.formula import Formula
 from pullback.graph.functions import Term, where
+from pullback.graph.moved import Moved
 from pullback.graph.ops import BY_CLASS
 from pullback.graph.printer import Printer
 from pullback.graph.reductions import SHAPES, Along, Summed, count, shaped_as, spread, summed_to
-from pullback.graph.structure import Moved
 
 _RESERVED = {"torch", "math", "pb", "ctx", "g", "out", "inputs", "output", "grad_output", "F"}
 
