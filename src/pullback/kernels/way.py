@@ -18,6 +18,7 @@ from pullback._torch import autocast_enabled, function_modes, is_plain_cpu, save
 from pullback.define.eager import Shape
 from pullback.define.function import Function
 from pullback.define.source import compiled, prefix
+from pullback.define.strict import reraise
 from pullback.define.ways import FORESIGHT, TELLERS, WAYS
 from pullback.errors import KernelError, PullbackError
 from pullback.graph import account  # noqa: F401 - plans speak before kernels, which are asked last
@@ -278,6 +279,7 @@ class Choice:
         except (PullbackError, Unsupported) as error:
             self._refuse(variant, getattr(error, "got", "") or str(error))
         except Exception as error:  # whatever tracing meets: the eager rules serve
+            reraise(error)
             self._refuse(variant, f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
         else:
             variant.state, variant.reason = PENDING, "its kernel is being compiled"
