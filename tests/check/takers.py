@@ -183,6 +183,18 @@ class Rotated(Taker):
         return keep(ctx, (q, v), turned)
 
 
+def turn(quaternion, v):
+    axis = torch.linalg.cross(quaternion[..., :3], v)
+    return v + 2 * quaternion[..., 3:4] * axis
+
+
+class Handed(Taker):
+    @staticmethod
+    def forward(ctx, a, b):
+        turn(a, b)
+        return keep(ctx, (a, b), turn)
+
+
 class Depthwise(Taker):
     @staticmethod
     def forward(ctx, x, kernel):
@@ -253,5 +265,5 @@ TAKERS = [
     Convolution, Images, Heads, Linear, Masked, Picked, Reduced, Configured, Set, Read, Chosen, Unpacked, Called,
     Factored, Symmetric, Repeated, Refusing, Normalised, Numbered, Wrapped,
     Sparse,
-    Rotated, Depthwise, Ranked, Additive,
+    Rotated, Handed, Depthwise, Ranked, Additive,
 ]  # fmt: skip

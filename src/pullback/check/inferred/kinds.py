@@ -16,7 +16,7 @@ import torch
 
 from pullback.check.inferred import calls
 from pullback.check.inferred.names import FLOATING, Shaped, Sized, blend, by_name, is_count, is_parameter, is_tensor
-from pullback.check.inferred.source import Method, methods, returned
+from pullback.check.inferred.source import Method, Names, method, methods, returned
 from pullback.check.inferred.uses import Use, uses
 from pullback.check.inferred.values import Config, Made
 from pullback.check.target import Target
@@ -44,7 +44,7 @@ def options(target: Target) -> tuple[list[inspect.Parameter], list[list[Any]]]:
     """The parameters that values are wanted for, and for each what it may be."""
     found = methods(target)
     parameters = wanted(target, found)
-    seen = uses([p.name for p in parameters], found)
+    seen = _seen(target, parameters, found)
     slots, given, main = returned(target), calls.literals(target), rank(target)
     text = "\n".join(ast.unparse(one.tree) for one in found)
     lists = []
@@ -55,6 +55,10 @@ def options(target: Target) -> tuple[list[inspect.Parameter], list[list[Any]]]:
         literal = [*given.get(place, []), *given.get(parameter.name, [])]
         ordered = _ordered(target, parameter, use, slot, literal, main)
         lists.append(unique([*_special(ordered, text), *EXTRA]))
+    if any(options[0] in ("weight", "weight_t", "kernel") for options in lists):
+        for place, parameter in enumerate(parameters):
+            if parameter.name.lower() in ("bias", "b"):  # of a layer it has one number per output
+                lists[place] = unique(["out", *lists[place]])
     return parameters, _with_parameters(parameters, lists)
 
 
@@ -70,17 +74,36 @@ def _with_parameters(parameters: list[inspect.Parameter], lists: list[list[Any]]
     return found
 
 
+def _seen(target: Target, parameters: list[inspect.Parameter], found: list[Method]) -> dict[str, Use]:
+    """What is done with each parameter, in the target's own methods and in the functions that they hand it to."""
+    names = [p.name for p in parameters]
+    seen, behind = uses(names, found), Names(tuple(names), found)
+    space = getattr(getattr(target.function, "forward", None), "__globals__", {})
+    calls = [n for one in found for n in ast.walk(one.tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    for call in calls:
+        helper = space.get(call.func.id)  # type: ignore[attr-defined]
+        inner = method(helper) if inspect.isfunction(helper) else None
+        if inner is not None:
+            given = [a.arg for a in inner.tree.args.args]
+            shown = uses(given, [inner])
+            for argument, name in zip(call.args, given, strict=False):
+                owner = behind.is_(argument)
+                if owner in seen:
+                    seen[owner].meets(shown[name])
+    return seen
+
+
 def rank(target: Target) -> int:
     """The number of dimensions that the source expects of the first tensor that it says anything about."""
     found = methods(target)
-    seen = uses([p.name for p in wanted(target, found)], found)
+    seen = _seen(target, wanted(target, found), found)
     return next((use.rank for use in seen.values() if use.rank), 0)
 
 
 def at_least(target: Target) -> int:
     """The fewest dimensions that will do for the first two tensors."""
     found = methods(target)
-    seen = uses([p.name for p in wanted(target, found)], found)
+    seen = _seen(target, wanted(target, found), found)
     return max([use.at_least for use in list(seen.values())[:2]], default=0)
 
 
@@ -258,7 +281,7 @@ def _numbered(variadic: str, found: list[Method]) -> list[str]:
             left, at = node.targets[0], node.value.slice
             if isinstance(left, ast.Name) and isinstance(at, ast.Constant) and isinstance(at.value, int):
                 taken.setdefault(at.value, left.id)
-    return [taken[i] for i in sorted(taken)] if sorted(taken) == [*range(len(taken))] else []
+    return [taken[i] for i in sorted(taken)] if len(taken) > 1 and sorted(taken) == [*range(len(taken))] else []
 
 
 def _is(node: ast.expr, name: str) -> bool:

@@ -168,7 +168,8 @@ class Search:
     def _twins(self, state: State, culprits: list[int]) -> Iterator[State]:
         """The same with another kind for all that are trained, such as a weight and a bias: they go together."""
         places = [place for place in culprits if is_parameter(self.parameters[place].name)]
-        for kind in TWINS if len(places) > 1 else ():
+        alike = all(self.options[place][state.chosen[place]] in TWINS for place in places)  # none is a matrix
+        for kind in TWINS if alike and len(places) > 1 else ():
             changed = state
             for place in places:
                 changed = changed.changed(place, self.options[place].index(kind))

@@ -48,6 +48,12 @@ class Use:
     number: bool = False
     repeats: bool = False
 
+    def meets(self, other: Use) -> None:
+        """Add what a function that it is handed to shows about its shape."""
+        self.rank = self.rank or other.rank
+        self.at_least, self.last = max(self.at_least, other.at_least), max(self.last, other.last)
+        self.open_ |= other.open_
+
     def shaped(self, main: int) -> list[Any]:
         """Shapes of its own: another number of dimensions than the main tensor's, a last one as long as it is read."""
         own = [Shaped(rank=self.rank)] if self.rank not in (0, main) else []
