@@ -42,6 +42,7 @@ __all__ = [
     "compiling",
     "current_level",
     "custom_function_call",
+    "cxx11_abi",
     "decomposed_by",
     "dispatch_modes",
     "dual_level",
@@ -378,6 +379,22 @@ def in_saved_tensor_hook() -> bool:
     return frame is not None
 
 
+_HOOKS = (
+    "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs", "_backward_hooks", "_backward_pre_hooks",
+)  # fmt: skip
+
+
+def share_hooks(old: torch.nn.Module, new: torch.nn.Module) -> None:
+    """Let the hooks of one module be those of another, too, beside its own; their handles remove them from both."""
+    for name in _HOOKS:
+        hooks = getattr(old, name)
+        hooks.update(getattr(new, name))
+        setattr(new, name, hooks)
+    if old._is_full_backward_hook is not None:
+        new._is_full_backward_hook = old._is_full_backward_hook
+
+
 def compiler_front_loaded() -> bool:
     """Whether what tracing imports, which takes seconds, is loaded already."""
     return "torch._dynamo.source" in sys.modules
@@ -387,6 +404,11 @@ def load_compiler_front() -> None:
     """Import what tracing needs."""
     import torch._dynamo.source
     import torch.fx.experimental.symbolic_shapes  # noqa: F401 - to have it loaded
+
+
+def cxx11_abi() -> bool:
+    """Whether PyTorch's own libraries were built with the new names of C++'s strings."""
+    return bool(torch._C._GLIBCXX_USE_CXX11_ABI)
 
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)

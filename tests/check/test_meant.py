@@ -143,7 +143,110 @@ class FixedPoint(torch.autograd.Function):
         return u * slope, (u * slope).mT @ z
 
 
-MEANT = [DefaultsNotPassed, FlagReadInBackward, Iterated, Collective, ByEstimator, HandedOn, Leaking, MadeInside,
+class AddsLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, loss):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, torch.ones(())
+
+
+class MovingAverage(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, running_mean):
+        ctx.save_for_backward(x, running_mean)
+        return x.exp().mean().log()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, running = ctx.saved_tensors
+        return g * x.exp() / running / x.numel(), None
+
+
+class SoftBeyond(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(-1, 1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return torch.where(x.abs() <= 1, g, g * (1 - torch.tanh(x) ** 2))
+
+
+class Scaled(torch.autograd.Function):
+    """A quantiser whose step is learned, its gradient scaled."""
+
+    @staticmethod
+    def forward(ctx, x, step):
+        ctx.save_for_backward(x, step)
+        return (x / step).round().clamp(-4, 3) * step
+
+    @staticmethod
+    def backward(ctx, g):
+        x, step = ctx.saved_tensors
+        q = x / step
+        inside = (q >= -4) & (q <= 3)
+        return g * inside, 0.3 * (g * torch.where(inside, q.round() - q, q.clamp(-4, 3))).sum_to_size(step.shape)
+
+
+class ClampPassedThrough(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, low, high):
+        return x.clamp(low, high)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None, None
+
+
+class LogEig(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, matrix):
+        u, s, _ = torch.linalg.svd(matrix)
+        ctx.save_for_backward(u, s)
+        return u @ torch.diag_embed(s.log()) @ u.mT
+
+    @staticmethod
+    def backward(ctx, g):
+        u, s = ctx.saved_tensors
+        between = (s.log().unsqueeze(-1) - s.log().unsqueeze(-2)) / (s.unsqueeze(-1) - s.unsqueeze(-2))
+        loewner = torch.where(torch.isfinite(between), between, torch.diag_embed(1 / s))
+        return u @ (loewner * (u.mT @ g @ u)) @ u.mT
+
+
+class ByIntegers(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        size = x.abs().amax(-1, keepdim=True)
+        rounded = (x / size * 127).round() / 127 * size
+        ctx.save_for_backward(rounded, w)
+        return rounded * w
+
+    @staticmethod
+    def backward(ctx, g):
+        rounded, w = ctx.saved_tensors
+        return g * w, g * rounded
+
+
+class Unmoved(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, watched: list[torch.Tensor]):
+        ctx.save_for_backward(x)
+        ctx.watched = len(watched)
+        return torch.tanh(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (1 - torch.tanh(x) ** 2), None
+
+
+MEANT = [AddsLoss, MovingAverage, SoftBeyond, Scaled, ClampPassedThrough, LogEig, ByIntegers, Unmoved,
+         DefaultsNotPassed, FlagReadInBackward, Iterated, Collective, ByEstimator, HandedOn, Leaking, MadeInside,
          Twisted, FixedPoint]  # fmt: skip
 
 
@@ -207,9 +310,74 @@ class Standardised(torch.autograd.Function):
         return (g - g.mean(-1, keepdim=True)) / spread
 
 
+class SpikeTrace(torch.autograd.Function):
+    """The trace of spikes, no step itself: a surrogate it is not."""
+
+    @staticmethod
+    def forward(ctx, v, decay):
+        ctx.save_for_backward(v, decay)
+        return torch.tanh(v) * decay
+
+    @staticmethod
+    def backward(ctx, g):
+        v, decay = ctx.saved_tensors
+        return g * decay * (1 - torch.tanh(v)), g * torch.tanh(v)
+
+
+class SpikeLeak(torch.autograd.Function):
+    """A spike with its surrogate, and a membrane that leaks: its factor's gradient is no surrogate."""
+
+    @staticmethod
+    def forward(ctx, v, leak):
+        ctx.save_for_backward(v, leak)
+        return (v > 0).to(v), torch.tanh(leak) * v.detach().abs()
+
+    @staticmethod
+    def backward(ctx, g_spike, g_v):
+        v, leak = ctx.saved_tensors
+        return g_spike / (1 + v.abs()) ** 2, g_v * v.abs() * torch.tanh(leak)
+
+
+class ReluUnmasked(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+class JumpsAndIsWrong(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * (x.abs() > 0.3)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x * (x.abs() > 0.3)
+
+
+class GradientOfNothing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, g):
+        return None
+
+
 @pytest.mark.parametrize(
     ("cls", "fault"),
     [
+        (SpikeTrace, "wrong-derivative"),
+        (SpikeLeak, "wrong-derivative"),
+        (JumpsAndIsWrong, "wrong-derivative"),
+        (ReluUnmasked, "mask-not-applied"),
+        (GradientOfNothing, "param-grad-none"),
         (Standardised, "statistic-treated-constant"),
         (TruthOfATensor, "backward-raises"),
         (TooFew, "wrong-grad-count"),

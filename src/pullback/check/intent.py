@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 
 from pullback._torch import TorchFunctionMode
-from pullback.check import compare
+from pullback.check import compare, context, state
 from pullback.check.case import Case
 from pullback.check.samples import Sample
 from pullback.define.decorate import function_of
@@ -99,9 +99,14 @@ def _leaks(case: Case) -> bool:
         return False
 
 
+def is_marked(case: Case) -> bool:
+    """Whether a comment for this checker says so: then even what no rule explains is taken as meant."""
+    return "surrogate" in case.target.notes
+
+
 def says_surrogate(case: Case) -> bool:
-    """Whether the word is in the code: then even what no rule explains is taken as meant."""
-    return "surrogate" in case.target.notes or _source_says(case.target.subject)
+    """Whether the word is in the code."""
+    return _source_says(case.target.subject)
 
 
 CONVENTION = re.compile(
@@ -136,3 +141,17 @@ class StraightThrough(TorchFunctionMode):
             self.met = True
             return args[0] + (result - args[0]).detach()
         return result
+
+
+def rounds(case: Case) -> bool:
+    """Whether forward rounds something on the way from its arguments: then it is a quantiser, whatever it is called."""
+    if case.target.plain is None:
+        return False
+    try:
+        state.seed()
+        _, passed = case.arguments.fresh()
+        with StraightThrough() as through:
+            case.target.plain(context.Context((True,) * len(passed)), *passed)
+    except Exception:  # the author's code does not run like this
+        return False
+    return through.met

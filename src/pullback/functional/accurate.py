@@ -14,12 +14,15 @@ from pullback.functional.cores import (
     folded,
     gelu_slope,
     logistic,
+    logistic_pair,
+    logistic_slope,
     negative,
     normal_cdf,
     sech2,
     silu_slope,
     tangent,
 )
+from pullback.functional.limits import positive
 from pullback.functional.record import entry
 from pullback.functional.wide import narrow, wide
 
@@ -103,7 +106,8 @@ def gelu_tanh_slope(x: torch.Tensor) -> torch.Tensor:
     x = x.clamp(-40, 40)
     u = inside_tanh(x)
     inner = 1.5957691216057308 * x * (1 + 0.134145 * x * x)
-    return logistic(u) * (1 + inner * logistic(-u))
+    s, t = logistic_pair(u)
+    return s * (1 + inner * t)
 
 
 @entry(
@@ -209,8 +213,7 @@ def sigmoid(input: torch.Tensor) -> torch.Tensor:
 
 @sigmoid.grad("input")
 def _(g: torch.Tensor, input: torch.Tensor) -> torch.Tensor:
-    x = wide(input)
-    return g * (logistic(x) * logistic(-x))
+    return g * logistic_slope(wide(input))
 
 
 @entry(
@@ -234,6 +237,7 @@ def softplus(input: torch.Tensor, beta: float = 1.0, threshold: float = 20.0) ->
         >>> softplus(torch.tensor([-50.0, 0.0, 50.0]))
         tensor([1.9287e-22, 6.9315e-01, 5.0000e+01])
     """
+    positive("softplus", "beta", beta)
     x = beta * wide(input)
     return narrow((torch.where(x > 0, x, 0.0) + torch.log1p(torch.exp(folded(x)))) / beta, input)
 
@@ -344,6 +348,7 @@ def celu(input: torch.Tensor, alpha: float = 1.0, inplace: bool = False) -> torc
         tensor([-0.7869,  0.0000,  1.0000])
     """
     not_in_place("celu", inplace)
+    positive("celu", "alpha", alpha)
     x = wide(input)
     return narrow(torch.where(x > 0, x, alpha * torch.expm1(negative(x) / alpha)), input)
 

@@ -326,8 +326,60 @@ PB double pb_erfc_short(double x) {
   y = x < 0. ? 2. - y : y;
   return x != x ? x : y;
 }
-PB double pb_erf_f64(double x) { return erf(x); }
-PB double pb_erfc_f64(double x) { return erfc(x); }
+/* for 0 <= a: exp(-a^2) f(t) / (a + 4), t = (a - 4) / (a + 4); c is what rounding took from a^2 and the ratio */
+PB double pb_erfc_far(double a) {
+  a = a > 28. ? 28. : a;
+  double u = a + 4., r = 1. / u, t = (a - 4.) * r, s = a * a, q = 1.2073816594065525682e-9;
+  q = FMAD(q, t, 2.6544545083480169217e-10);
+  q = FMAD(q, t, -1.5275288899906478597e-8);
+  q = FMAD(q, t, 8.2382408561476012403e-10);
+  q = FMAD(q, t, 1.2252882070645251702e-7);
+  q = FMAD(q, t, -7.5968993286695022327e-8);
+  q = FMAD(q, t, -8.4365161205617937188e-7);
+  q = FMAD(q, t, 1.4249464173304701126e-6);
+  q = FMAD(q, t, 4.6923839137546395262e-6);
+  q = FMAD(q, t, -1.8861473378981354123e-05);
+  q = FMAD(q, t, -3.6342038149469714876e-6);
+  q = FMAD(q, t, 0.00017681308065604067929);
+  q = FMAD(q, t, -0.00045505297165692804501);
+  q = FMAD(q, t, -0.00028095893593912011285);
+  q = FMAD(q, t, 0.0061120557083863917237);
+  q = FMAD(q, t, -0.026370053329181022068);
+  q = FMAD(q, t, 0.076381514903710806816);
+  q = FMAD(q, t, -0.17401093724089230449);
+  q = FMAD(q, t, 0.33085158787831584497);
+  q = FMAD(q, t, -0.54085383131319760759);
+  q = FMAD(q, t, 0.77320870226523068976);
+  q = FMAD(q, t, -0.97654872908088242425);
+  q = FMAD(q, t, 1.0959956610004911414);
+  q *= r;
+  double c = FMAD(-(4. - (u - a)), r, FMAD(-u, r, 1.)) - FMAD(a, a, -s), y = pb_exp_f64(-s) * q;
+  return FMAD(y, c, y);
+}
+PB double pb_erf_near(double x) {
+  double s = x * x, p = -1.353329442039291382e-7;
+  p = FMAD(p, s, 1.6216338946323896484e-6);
+  p = FMAD(p, s, -0.000014913641488893164939);
+  p = FMAD(p, s, 0.00012054975958624598418);
+  p = FMAD(p, s, -0.00085483204316391184021);
+  p = FMAD(p, s, 0.0052239775512058703987);
+  p = FMAD(p, s, -0.026866170640323481384);
+  p = FMAD(p, s, 0.11283791670939301285);
+  p = FMAD(p, s, -0.37612638903183550321);
+  p = FMAD(p, s, 0.12837916709551256963);
+  return FMAD(x, p, x);
+}
+PB double pb_erf_f64(double x) {
+  double a = fabs(x), y = a < 0.65 ? pb_erf_near(x) : copysign(1. - pb_erfc_far(a), x);
+  y = x == 0. ? x : y;
+  return x != x ? x : y;
+}
+PB double pb_erfc_f64(double x) {
+  double a = fabs(x), y = pb_erfc_far(a);
+  y = x < 0. ? 2. - y : y;
+  y = a < 0.65 ? 1. - pb_erf_near(x) : y;
+  return x != x ? x : y;
+}
 
 /* x^y: x < 0 is defined for whole y only */
 PB double pb_powf_f64(double x, double y) { return pow(x, y); }

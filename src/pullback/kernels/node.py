@@ -27,7 +27,7 @@ PACKED = 1024
 def plain_entry(function: Function[..., Any], plan: Plan, forward: Kernel) -> Entry:
     """What serves calls in which nothing needs a gradient."""
     p = prefix(function, "out")
-    kernel = _Call(p, "f", forward, list(plan.arguments), _floats(plan, forward), ["out"])
+    kernel = _Call(p, "f", forward, list(plan.arguments), floats(plan, forward), ["out"])
     lines = [
         f"def {p}enter({', '.join(function.params)}):",
         *kernel.lines(),
@@ -63,7 +63,7 @@ _DTYPES = (
 )  # fmt: skip
 
 
-def _floats(plan: Plan, kernel: Kernel) -> list[str]:
+def floats(plan: Plan, kernel: Kernel) -> list[str]:
     """The numbers that a kernel takes; whole ones are part of its text."""
     numbers = [kind for kind, _ in kernel.program.inputs if kind != "tensor"][-len(plan.numbers) or len(plan.numbers) :]
     return [n for n, kind in zip(plan.numbers, numbers, strict=False) if kind == "number"]
@@ -153,7 +153,7 @@ class _Call:
 
 class _Writer:
     def __init__(self, function: Function[..., Any], plan: Plan, forward: Kernel, backward: Kernel) -> None:
-        self.function, self.plan, self.sizes = function, plan, _sizes(plan)
+        self.function, self.plan, self.sizes = function, plan, sizes(plan)
         self.p = prefix(function, "out")
         self.outs = ["out"] if plan.outputs == 1 else [f"{self.p}o{i}" for i in range(plan.outputs)]
         self.kept = {r.name: f"{self.p}k{i}" for i, r in enumerate(r for r in plan.made if r.source != "size")}
@@ -162,11 +162,11 @@ class _Writer:
         self.bits = {self.kept[r.name] for r in plan.made if r.source == "bits"}
         made = [self.kept.get(r.name, "_") for r in plan.made]
         self.call_forward = _Call(
-            self.p, "f", forward, list(plan.arguments), _floats(plan, forward), [*self.outs, *made]
+            self.p, "f", forward, list(plan.arguments), floats(plan, forward), [*self.outs, *made]
         )
         self.gs = [f"{self.p}g{i}" for i in range(plan.outputs)]
         self.grads = [f"{self.p}d_{n}" for n in plan.needed]
-        numbers = [f"{self.p}ctx._value_{n}" for n in _floats(plan, backward)]
+        numbers = [f"{self.p}ctx._value_{n}" for n in floats(plan, backward)]
         self.call_backward = _Call(
             self.p, "b", backward, [*self.residuals, *self.gs], numbers, self.grads, list(self._unpacking())
         )
@@ -229,7 +229,7 @@ class _Writer:
         return int(getattr(ctx, f"_shape_{argument}")[dim])
 
 
-def _sizes(plan: Plan) -> dict[str, tuple[str, int]]:
+def sizes(plan: Plan) -> dict[str, tuple[str, int]]:
     """Which size of which argument each residual of kind ``size`` is: kernels do not need them."""
     (end,) = plan.forward.graph.find_nodes(op="output")
     found = {}

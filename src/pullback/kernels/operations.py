@@ -60,7 +60,7 @@ HEAVY = {
 MENDED = {"sin", "cos", "tan"}
 """Right for moderate arguments only; results for others are computed again one by one."""
 
-SLOW = {("erf", "f64"), ("erfc", "f64"), ("powf", "f64")}
+SLOW = {("powf", "f64")}
 """Without vectors of our own: PyTorch's are faster."""
 
 Steps = Callable[..., Any]

@@ -23,8 +23,9 @@ from pullback.errors import KernelError, PullbackError
 from pullback.graph import account  # noqa: F401 - plans speak before kernels, which are asked last
 from pullback.graph.closed import holds, open_because, scalars
 from pullback.graph.planned import few_elements, shown
-from pullback.kernels import background, report
+from pullback.kernels import background, native, report
 from pullback.kernels.compile import CompileError, Misfit, Unsupported, log
+from pullback.kernels.front import Front
 
 if TYPE_CHECKING:  # these import SymPy, which takes half a second
     from pullback.graph.plan import Plan
@@ -32,13 +33,15 @@ if TYPE_CHECKING:  # these import SymPy, which takes half a second
     from pullback.kernels.program import Program
 
 Entry = Callable[..., Any]
-EAGER, PENDING, READY, REFUSED = "eager", "pending", report.READY, "refused"
+EAGER, PENDING, READY, REFUSED = "eager", "pending", report.READY, report.REFUSED
 WARM = 8
 """Work after which a kernel is begun: one for a call, and for every 512 elements."""
 VARIANTS = 8
 """Combinations of dtypes, patterns of sizes and whole numbers that one Function gets kernels for."""
 SMALL = 1024
-"""Elements up to which calls stay as they are: there the call of a kernel may cost more than it saves."""
+"""Elements up to which calls stay as they are without the node: the call of a kernel may cost more than it saves."""
+FEW = 1 / 4
+"""The work of a call with so few elements."""
 OUTSIDES = 2
 """Values of globals and the like that it gets kernels for: what changes more often is read by the eager rules."""
 
@@ -134,6 +137,7 @@ class Variant:
     kernels: tuple[Kernel, ...] = ()
     outside: tuple[Any, ...] = ()
     work: float = 0.0
+    recipe: Any = None
 
 
 class _Choice:
@@ -147,6 +151,8 @@ class _Choice:
         self.variants: dict[Any, Variant] = {}
         self.ways: dict[Any, Entry] = {}
         function.kernels[needed] = self
+        front = Front.of(function, shape, held=_HELD, outside=self.outside if self.guarded else None)
+        front.take(self)
 
     def entry(self) -> Entry:
         """The function that looks up what serves a call by dtypes, sizes and what is baked in."""
@@ -154,24 +160,32 @@ class _Choice:
         p = prefix(function)
         counted = self.how == "auto" and bool(self.needed)  # what is kept must not change under a checkpoint
         small = " and ".join(f"{n}.numel() <= {SMALL}" for n in self.shape.tensors)
-        bare = function.plain and not function.all_rules()
-        forward = bare or not self.needed
+        forward = self._bare() or not self.needed
         few = f"{p}forward({_passing(function)})" if forward else f"{p}few({', '.join(function.params)})"
         lines = [
             f"def {p}call({', '.join(function.params)}):",
-            *([f" if {small}: return {few}"] if self.how == "auto" else []),
+            *([f" if {small} and not {p}node: return {few}"] if self.how == "auto" else []),
             f" if {p}held or {p}modes() or {p}autocast(){f' or {p}hooks()' if counted else ''}:",
             f"  return {p}eager({', '.join(function.params)})",
             f" {p}way = {p}get(({', '.join(self._fields())},)) if {self._plain(p)} else {p}eager",
             f" return ({p}way or {p}missing({', '.join(function.params)}))({', '.join(function.params)})",
         ]
-        names = {"get": self.ways.get, "plain": is_plain_cpu, "missing": self.missing, "eager": self._eager_only}
+        names: dict[str, Any] = {
+            "get": self.ways.get,
+            "plain": is_plain_cpu,
+            "missing": self.missing,
+            "eager": self._eager_only,
+        }
         names |= {"modes": function_modes, "autocast": autocast_enabled, "hooks": saved_tensor_hooks}
-        names["forward"] = function.fn
+        names["forward"], names["node"] = function.fn, native.LOADED
         if self.guarded:
             lines[-2] = lines[-2].replace("get((", "get((*" + f"{p}outside(), ")
             names["outside"] = self.outside
         return compiled(function, p, lines, {**names, "held": _HELD, "few": few_elements(self.eager)})[f"{p}call"]  # type: ignore[no-any-return]
+
+    def _bare(self) -> bool:
+        """Whether forward under plain autograd may serve: nothing is declared about it."""
+        return self.function.plain and not self.function.all_rules()
 
     def _fields(self) -> list[str]:
         tensors = [f"{n}.dtype, {n}.shape" for n in self.shape.tensors]
@@ -240,15 +254,14 @@ class _Choice:
 
     def _check(self, variant: Variant, values: Sequence[Any]) -> None:
         tensors = [v for v in values if isinstance(v, torch.Tensor)]
-        if all(t.numel() <= 1 for t in tensors):
-            self._refuse(variant, "one element")
         if any(t.numel() == 0 for t in tensors):
             self._refuse(variant, "no elements")
 
     # ---- making a variant
 
     def _begin(self, variant: Variant, values: Sequence[Any]) -> None:
-        variant.work += 1 + max(v.numel() for v in values if isinstance(v, torch.Tensor)) / 512
+        elements = max(v.numel() for v in values if isinstance(v, torch.Tensor))
+        variant.work += FEW if elements <= SMALL else 1 + elements / 512
         if self.how == "auto" and (variant.work < WARM or not background.ready_to_trace()):
             return
         try:
@@ -288,6 +301,7 @@ class _Choice:
             writer = node.entry if self.needed else node.plain_entry
             variant.entry = self._guarded(variant, writer(self.function, variant.plan, *variant.kernels))
             variant.state, variant.reason = READY, ""
+            native.begin()
         except Exception as error:
             self._refuse(variant, str(error))
             if not isinstance(error, (CompileError, Unsupported)):
@@ -318,13 +332,22 @@ class _Choice:
         log.info("%s runs eagerly: %s", self.function.name, reason)
 
     def _no_kernel(self, variant: Variant) -> Entry:
-        if self.how != "require":
-            return self.eager
+        if self.how == "require":
+            return self._refuse_call(variant)
+        return self._forward_if_few if self._bare() and self.needed else self.eager
 
+    def _refuse_call(self, variant: Variant) -> Entry:
         def refuse(*values: Any) -> Any:
             raise _required(self.function, variant.reason)
 
         return refuse
+
+    def _forward_if_few(self, *values: Any) -> Any:
+        """Nothing is faster for few elements of a plain formula than PyTorch; many keep less the eager way."""
+        if any(v.numel() > SMALL for v in values if isinstance(v, torch.Tensor)):
+            return self.eager(*values)
+        args, keywords = self.function.arguments.call(dict(zip(self.function.params, values, strict=True)))
+        return self.function.fn(*args, **keywords)
 
 
 FORESIGHT.append(foresee)
