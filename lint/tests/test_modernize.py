@@ -208,6 +208,24 @@ def setup_context(ctx, inputs, output):
     ctx.save_for_backward(y)
 
 
+# a part that serves the context and reads it
+def forward(ctx, x, n):
+    ctx.n = n
+    slope = ctx.n * x
+    ctx.save_for_backward(slope)
+    return x.exp()
+# becomes
+def forward(x, n):
+    return x.exp()
+
+@staticmethod
+def setup_context(ctx, inputs, output):
+    x, n = inputs
+    ctx.n = n
+    slope = ctx.n * x
+    ctx.save_for_backward(slope)
+
+
 # a condition on the context that raises
 def forward(ctx, x, n):
     if any(ctx.needs_input_grad[1:]):
@@ -263,6 +281,7 @@ def test_a_class_method_stays_one():
             "some paths",
         ),
         ("ctx.n = n; y = x * n\n    return y", "several statements"),
+        ("ctx.n = n", "nothing would be left"),
         ("ctx.save_for_backward(x)\n    return x", "saved and returned as it came"),
         ("y = x\n    ctx.save_for_backward(x)\n    return y", "saved and returned as it came"),
         ("ctx.n = n\n    n = 2\n    return x * ctx.n", "together with the computation"),

@@ -39,7 +39,7 @@ PROBES = {
 SLOW = {"PB505", "PB506"}
 """Pages whose right code is not run as well: compilation takes seconds."""
 
-UNSEEN = {"PB220", "PB512", "PB611", "PB704", "PB705", "PB706"}
+UNSEEN = {"PB220", "PB512", "PB611", "PB705"}
 """Faults that no example shows: nothing reports them of so little code."""
 
 

@@ -57,6 +57,10 @@ def plan(function: Function, forward: Method) -> Plan:
     serving = _serving(forward, filling, staying)
     moved = [statement for statement in body if statement in filling or statement in serving]
     staying = [statement for statement in staying if statement not in serving]
+    if not staying:
+        raise Refusal("nothing would be left of forward")
+    left = {node for statement in staying for node in walk(statement)}
+    replaced = {node: text for node, text in replaced.items() if node in left}
     outputs, is_tuple = _outputs(forward)
     shared = _shared(function, forward, moved, staying, outputs)
     both = [statement for statement in body if statement in moved or statement in shared]

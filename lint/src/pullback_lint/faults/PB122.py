@@ -14,14 +14,14 @@ No NameError points at it: `input` is a Python function, and the arithmetic fail
 import torch
 
 
-class Rectify(torch.autograd.Function):
+class Square(torch.autograd.Function):
     @staticmethod
     def forward(ctx, input):
-        return input.clamp(min=0)
+        return input * input
 
     @staticmethod
     def backward(ctx, grad_output):
-        return grad_output * (input > 0)
+        return 2 * grad_output * input
 ```
 
 ## Instead
@@ -30,16 +30,16 @@ class Rectify(torch.autograd.Function):
 import torch
 
 
-class Rectify(torch.autograd.Function):
+class Square(torch.autograd.Function):
     @staticmethod
     def forward(ctx, input):
         ctx.save_for_backward(input)
-        return input.clamp(min=0)
+        return input * input
 
     @staticmethod
     def backward(ctx, grad_output):
         (input,) = ctx.saved_tensors
-        return grad_output * (input > 0)
+        return 2 * grad_output * input
 ```
 
 ## Exceptions

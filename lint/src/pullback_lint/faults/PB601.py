@@ -14,17 +14,17 @@ exp(89) is infinite in float32; inf / inf is NaN, and one NaN ends the training.
 import torch
 
 
-class Logistic(torch.autograd.Function):
+class Softplus(torch.autograd.Function):
     @staticmethod
     def forward(ctx, v):
         ctx.save_for_backward(v)
-        return torch.sigmoid(v)
+        return torch.nn.functional.softplus(v)
 
     @staticmethod
     def backward(ctx, grad_output):
         (v,) = ctx.saved_tensors
-        e = torch.exp(-v)
-        return grad_output * e / (1 + e) ** 2
+        e = torch.exp(v)
+        return grad_output * e / (1 + e)
 ```
 
 ## Instead
@@ -33,17 +33,16 @@ class Logistic(torch.autograd.Function):
 import torch
 
 
-class Logistic(torch.autograd.Function):
+class Softplus(torch.autograd.Function):
     @staticmethod
     def forward(ctx, v):
         ctx.save_for_backward(v)
-        return torch.sigmoid(v)
+        return torch.nn.functional.softplus(v)
 
     @staticmethod
     def backward(ctx, grad_output):
         (v,) = ctx.saved_tensors
-        s = torch.sigmoid(v)
-        return grad_output * s * torch.sigmoid(-v)
+        return grad_output * torch.sigmoid(v)
 ```
 
 ## Exceptions
