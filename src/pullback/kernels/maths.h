@@ -385,15 +385,19 @@ PB double pb_erfc_f64(double x) {
 PB double pb_powf_f64(double x, double y) { return pow(x, y); }
 PB double pb_pow_short(double x, double y) {
   double a = fabs(x), r = pb_exp_f64(y * pb_log_f64(a)), whole = rint(y), half = y * 0.5;
-  int odd = whole == y && rint(half) != half;
-  r = x < 0. ? (whole != y ? NAN : odd ? -r : r) : r;
-  r = a == 0. ? (y < 0. ? INFINITY : 0.) : r;
-  r = a == 0. && odd ? copysign(r, x) : r;
-  r = a == INFINITY ? (y < 0. ? 0. : INFINITY) : r;
-  r = a == INFINITY && x < 0. && odd ? -r : r;
-  r = fabs(y) == INFINITY ? (a == 1. ? 1. : (a > 1.) == (y > 0.) ? INFINITY : 0.) : r;
-  r = x != x || y != y ? x + y : r;
-  return x == 1. || y == 0. ? 1. : r;
+  int odd = (whole == y) & (rint(half) != half);
+  double below = odd ? -r : r, far = (a > 1.) == (y > 0.) ? INFINITY : 0.;
+  below = whole != y ? NAN : below;
+  r = x < 0. ? below : r;
+  double none = y < 0. ? INFINITY : 0., all = y < 0. ? 0. : INFINITY;
+  none = odd ? copysign(none, x) : none;
+  all = (x < 0.) & odd ? -all : all;
+  r = a == 0. ? none : r;
+  r = a == INFINITY ? all : r;
+  far = a == 1. ? 1. : far;
+  r = fabs(y) == INFINITY ? far : r;
+  r = (x != x) | (y != y) ? x + y : r;
+  return (x == 1.) | (y == 0.) ? 1. : r;
 }
 
 /* ---- float32 by way of float64: half an ulp without effort */
@@ -431,10 +435,12 @@ PB_WIDE(atanh)
   PB T pb_sigmoid_##N(T x) { return (T)1 / ((T)1 + pb_exp_##N(-x)); }                                \
   PB T pb_log2_##N(T x) { return (T)(pb_log_f64((double)x) * 0x1.71547652b82fep+0); }                \
   PB T pb_log10_##N(T x) { return (T)(pb_log_f64((double)x) * 0x1.bcb7b1526e50ep-2); }               \
-  PB T pb_max_##N(T a, T b) { T m = a > b ? a : b; m = a != a ? a : m; return b != b ? b : m; }      \
-  PB T pb_min_##N(T a, T b) { T m = a < b ? a : b; m = a != a ? a : m; return b != b ? b : m; }      \
-  PB T pb_fmax_##N(T a, T b) { T m = a > b ? a : b; return a != a ? b : b != b ? a : m; }            \
-  PB T pb_fmin_##N(T a, T b) { T m = a < b ? a : b; return a != a ? b : b != b ? a : m; }            \
+  /* a comparison with a NaN is false, so m is b there; a condition on one argument alone, which may be the     \
+     same for a whole loop, would keep the compiler from vectors */                                            \
+  PB T pb_max_##N(T a, T b) { T m = a > b ? a : b; return a != a ? a : m; }                          \
+  PB T pb_min_##N(T a, T b) { T m = a < b ? a : b; return a != a ? a : m; }                          \
+  PB T pb_fmax_##N(T a, T b) { T m = a > b ? a : b; return m != m ? a : m; }                         \
+  PB T pb_fmin_##N(T a, T b) { T m = a < b ? a : b; return m != m ? a : m; }                         \
   PB T pb_sign_##N(T x) { return (T)(x > (T)0) - (T)(x < (T)0); }
 PB_BOTH(float, f32)
 PB_BOTH(double, f64)

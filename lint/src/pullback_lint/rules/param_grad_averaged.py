@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Element, Method
-from pullback_lint.model.queries import REDUCTIONS, called, source_of
+from pullback_lint.model.queries import REDUCTIONS, called, source_of, sources_of
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -42,7 +42,12 @@ def _passes_shape(element: Element) -> bool:
 
 
 def _mean(backward: Method, node: ast.expr) -> ast.AST | None:
-    node = source_of(backward.flow, node)
+    """A mean that is a factor of what an expression may stand for."""
+    found = (_mean_of(backward, item) for item in sources_of(backward.flow, node))
+    return next((item for item in found if item is not None), None)
+
+
+def _mean_of(backward: Method, node: ast.expr) -> ast.AST | None:
     while isinstance(node, ast.UnaryOp):
         node = source_of(backward.flow, node.operand)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
