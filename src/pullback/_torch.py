@@ -38,6 +38,7 @@ __all__ = [
     "below_autograd",
     "compiled_autograd",
     "compiled_frames",
+    "compiler_errors",
     "compiler_front_loaded",
     "compiling",
     "current_level",
@@ -55,6 +56,7 @@ __all__ = [
     "hint",
     "in_saved_tensor_hook",
     "in_transform",
+    "is_plain",
     "is_plain_cpu",
     "is_transformed",
     "jit_tracing",
@@ -355,6 +357,18 @@ def symbolic_numbers(given: dict[str, float]) -> tuple[dict[str, Any], Callable[
 def is_plain_cpu(tensor: torch.Tensor) -> bool:
     """Whether a tensor's elements lie in the CPU's memory as its sizes and strides say."""
     return tensor.is_cpu and tensor.layout is torch.strided and not tensor.is_neg() and type(tensor) in _PLAIN
+
+
+def is_plain(tensor: torch.Tensor) -> bool:
+    """The same on any device."""
+    return tensor.layout is torch.strided and not tensor.is_neg() and type(tensor) in _PLAIN
+
+
+def compiler_errors() -> type[Exception]:
+    """What torch.compile raises where it cannot compile."""
+    import torch._dynamo.exc
+
+    return torch._dynamo.exc.TorchDynamoException
 
 
 def saved_tensor_hooks() -> bool:

@@ -50,6 +50,35 @@ class Iterated(torch.autograd.Function):
         return g * x / root, None
 
 
+class Repeated(torch.autograd.Function):
+    """Heron's method under a name of its own for the number of turns, which is no limit by its name."""
+
+    @staticmethod
+    def forward(ctx, x, num_turns):
+        root = torch.ones_like(x)
+        for _ in range(num_turns):
+            root = (root + (1 + x * x) / root) / 2
+        ctx.save_for_backward(x, root)
+        return root
+
+    @staticmethod
+    def backward(ctx, g):
+        x, root = ctx.saved_tensors
+        return g * x / root, None
+
+
+class ForSinglePrecision(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x.cos().to(torch.float)
+
+
 class Collective(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -232,6 +261,33 @@ class ByIntegers(torch.autograd.Function):
         return g * w, g * rounded
 
 
+class RoundedInPlace(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        low, high = x.min(), x.max()
+        out = x.clone().sub_(low).div_((high - low) / 15)
+        return out.clamp_(0, 15).round_().mul_((high - low) / 15).add_(low)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+class Frees(torch.autograd.Function):
+    """For memory's sake: a second pass raises."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.kept = [x]
+        return torch.tanh(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        slope = 1 - torch.tanh(ctx.kept[0]) ** 2
+        del ctx.kept
+        return g * slope
+
+
 class Unmoved(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, watched: list[torch.Tensor]):
@@ -245,9 +301,11 @@ class Unmoved(torch.autograd.Function):
         return g * (1 - torch.tanh(x) ** 2), None
 
 
-MEANT = [AddsLoss, MovingAverage, SoftBeyond, Scaled, ClampPassedThrough, LogEig, ByIntegers, Unmoved,
-         DefaultsNotPassed, FlagReadInBackward, Iterated, Collective, ByEstimator, HandedOn, Leaking, MadeInside,
-         Twisted, FixedPoint]  # fmt: skip
+MEANT = [
+    Repeated, ForSinglePrecision, AddsLoss, MovingAverage, SoftBeyond, Scaled, ClampPassedThrough, LogEig,
+    ByIntegers, Frees, RoundedInPlace, Unmoved, DefaultsNotPassed, FlagReadInBackward, Iterated, Collective,
+    ByEstimator, HandedOn, Leaking, MadeInside, Twisted, FixedPoint,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("cls", MEANT, ids=lambda cls: cls.__name__)

@@ -15,6 +15,7 @@ from torch import nn
 
 import pullback as pb
 from pullback.errors import UsageError
+from pullback.functional.listing import FAMILIES
 from pullback.nn import CLASSES, counterparts
 from pullback.nn.module import Entry
 
@@ -306,6 +307,14 @@ def test_lsq_takes_its_step_from_data(channels: int) -> None:
     layer.calibrate(x)
     mean = x.abs().mean(1) if channels == 3 else x.abs().mean().reshape(1)
     assert_values([layer.step], [2 * mean / 7**0.5])
+
+
+def test_the_catalogue_knows_one_entry_and_its_fields() -> None:
+    (record,) = pb.catalogue("swish")
+    assert (record.formula, record.bits, record.ulp) == ("x * sigmoid(beta * x)", 32.0, None)
+    assert (list(record.parameters), record.source.startswith("Ramachandran")) == (["beta"], True)
+    assert pb.catalogue("silu")[0].ulp == (0.55, 1.0)
+    assert sorted(r.name for f in FAMILIES for r in pb.catalogue(f)) == [r.name for r in pb.catalogue()]
 
 
 def test_the_catalogue_prints_a_table() -> None:

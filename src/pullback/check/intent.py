@@ -130,6 +130,9 @@ ROUNDING = {
 }  # fmt: skip
 
 
+INPLACE = {torch.Tensor.round_, torch.Tensor.floor_, torch.Tensor.ceil_, torch.Tensor.trunc_, torch.Tensor.sign_}
+
+
 class StraightThrough(TorchFunctionMode):
     """Lets gradients pass through rounding while a forward runs: the usual meaning of a quantiser's gradient."""
 
@@ -137,6 +140,7 @@ class StraightThrough(TorchFunctionMode):
 
     def __torch_function__(self, func: object, types: object, args: tuple = (), kwargs: dict | None = None) -> object:  # type: ignore[type-arg]
         result = func(*args, **(kwargs or {}))  # type: ignore[operator]
+        self.met |= func in INPLACE
         if func in ROUNDING and isinstance(args[0], torch.Tensor) and args[0].requires_grad:
             self.met = True
             return args[0] + (result - args[0]).detach()
@@ -154,4 +158,4 @@ def rounds(case: Case) -> bool:
             case.target.plain(context.Context((True,) * len(passed)), *passed)
     except Exception:  # the author's code does not run like this
         return False
-    return through.met
+    return bool(through.met)

@@ -80,6 +80,7 @@ class Function(Generic[P, R]):
         self.ways_in: list[tuple[Any, Callable[..., Any]]] = []  # those written so far, with the shape of their calls
         self.fronts: list[Any] = []  # what may stand before them
         self.kernels: dict[Any, Any] = {}  # what the way of kernels knows about its calls, by needed arguments
+        self.graphs: dict[Any, Any] = {}  # and what that of graphs knows
         self.plain = False  # whether forward under plain autograd may serve a call: nothing is declared about it
         self.operator: Any = None  # what stands for the forward where no stack may look into it
         checks.options(self)

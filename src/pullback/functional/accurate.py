@@ -389,7 +389,9 @@ def shrink_near_zero(x: torch.Tensor) -> torch.Tensor:
     t = x * x
     series = 1 / 3 + t * (1 / 30 + t * (1 / 840 + t * (1 / 45360 + t * (1 / 3991680 + t * (
         1 / 518918400 + t * (1 / 93405312000 + t * (1 / 22230464256000 + t / 6758061133824000)))))))  # fmt: skip
-    return x * t * series / torch.cosh(x)
+    cosh = 1 + t * (1 / 2 + t * (1 / 24 + t * (1 / 720 + t * (1 / 40320 + t * (1 / 3628800 + t * (
+        1 / 479001600 + t * (1 / 87178291200 + t * (1 / 20922789888000 + t / 6402373705728000))))))))  # fmt: skip
+    return x * t * series / cosh
 
 
 @entry(
@@ -483,12 +485,10 @@ def logcosh(input: torch.Tensor) -> torch.Tensor:
         >>> logcosh(torch.tensor([1e-4, 1.0, 100.0]))
         tensor([5.0000e-09, 4.3378e-01, 9.9307e+01])
     """
-    x = wide(input)
-    half = torch.sinh(0.5 * x.clamp(-1, 1))
-    f = folded(x)
-    return narrow(
-        torch.where(f > -1, torch.log1p(2 * half * half), torch.log1p(torch.exp(2 * f)) - f - 0.6931471805599453), input
-    )
+    f = folded(wide(input))
+    m, near = torch.expm1(f), f > -1  # cosh(x) - 1 = m²/(2·exp(f)) without cancellation, and exp(f) = 1 + m
+    inner = torch.where(near, m * m / (2 * torch.where(near, 1 + m, 1.0)), (1 + m) * (1 + m))
+    return narrow(torch.log1p(inner) - torch.where(near, 0.0, f + 0.6931471805599453), input)
 
 
 @logcosh.grad("input")

@@ -85,10 +85,12 @@ class Kernel:
         self.function: Any = self.library.pb_kernel
         self.outputs = [o for o in program.outputs if o is not None]
         pointers = len(program.operands) + len(self.outputs)
-        self.function.argtypes = [
-            ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int,
-            *[ctypes.c_void_p] * pointers, *[ctypes.c_double] * len(program.numbers),
-        ]  # fmt: skip
+        self.packed: Any = self.library.pb_packed if program.packs else self.function
+        for function in (self.function, self.packed):
+            function.argtypes = [
+                ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int,
+                *[ctypes.c_void_p] * pointers, *[ctypes.c_double] * len(program.numbers),
+            ]  # fmt: skip
         self._layouts: dict[Any, Layout] = {}
 
     def __call__(self, tensors: Sequence[torch.Tensor], numbers: Sequence[float]) -> list[torch.Tensor | None]:

@@ -141,8 +141,7 @@ def look() -> None:
 
 def begin() -> None:
     """Build the node in a thread of its own, for it takes long."""
-    build = threading.Thread(target=wait, args=(True,), name="pullback-node", daemon=True)
-    _once("begin", build.start)
+    _once("begin", _builder.start)
 
 
 def _once(what: str, job: Callable[[], Any]) -> None:
@@ -160,6 +159,9 @@ def wait(polite: bool = False) -> bool:
     """Build and load the node now; whether it is there."""
     with _building:
         return bool(LOADED) or (wanted() and (_load(Builder()) or _load(Builder(_command(), polite))))
+
+
+_builder = threading.Thread(target=wait, args=(True,), name="pullback-node", daemon=True)
 
 
 def _command() -> tuple[str, ...]:
@@ -194,8 +196,18 @@ def _load(builder: Builder) -> bool:
 
 
 def _stop() -> None:
+    """Nobody waits for a build at the end of a process, and no thread in C++ must meet the end of Python."""
     for process in list(_Running.now):
         process.kill()
+    if _builder.is_alive():
+        _builder.join(timeout=10)
+
+
+def _after_fork() -> None:
+    """A build goes on in the parent alone."""
+    global _building, _lock
+    _building, _lock = threading.Lock(), threading.Lock()
 
 
 atexit.register(_stop)
+os.register_at_fork(after_in_child=_after_fork)

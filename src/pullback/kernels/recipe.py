@@ -11,7 +11,7 @@ import torch
 from pullback.define.eager import Shape
 from pullback.define.function import Function
 from pullback.graph.closed import holds
-from pullback.kernels import launch, native
+from pullback.kernels import launch, memory, native
 from pullback.kernels.compile import Misfit
 from pullback.kernels.emit import CHUNK
 from pullback.kernels.node import PACKED, floats, sizes
@@ -19,9 +19,6 @@ from pullback.kernels.node import PACKED, floats, sizes
 if TYPE_CHECKING:
     from pullback.graph.plan import Plan
     from pullback.kernels.launch import Kernel
-
-LARGE = 8 << 20
-"""Bytes from which an output is asked for in Python."""
 
 
 class Recipe:
@@ -47,7 +44,7 @@ class Recipe:
         fixed = [n for n in shape.plain if n not in numbers]
         backward = self.kernels[-1]
         self.made = native.LOADED[0].recipe(
-            name=function.name, pool=launch.POOL or 0, chunk=CHUNK, large=LARGE, allocate=_allocated,
+            name=function.name, pool=launch.POOL or 0, chunk=CHUNK, large=memory.LARGE, allocate=memory.empty,
             forward=_address(self.kernels[0]), backward=_address(backward),
             operands=self.operands, residuals=[places[r.name] for r in kept],
             needed=[shape.tensors.index(n) for n in plan.needed],
@@ -73,10 +70,6 @@ class Recipe:
 
 def _address(kernel: Kernel) -> int:
     return ctypes.cast(kernel.library.pb_call, ctypes.c_void_p).value or 0
-
-
-def _allocated(shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    return torch.empty_strided(shape, strides, dtype=dtype)
 
 
 def _layout(kernel: Kernel) -> Callable[[Sequence[torch.Tensor]], Any]:

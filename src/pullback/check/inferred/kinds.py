@@ -96,7 +96,7 @@ def _ordered(
         tensors = [k for k in tensors if k in FLOATING or isinstance(k, (Sized, Shaped))]
         if "scalar" in named or is_parameter(p.name):  # one number per feature shows more; if it fails, a single one
             tensors = [*[k for k in tensors if k not in ("scalar", "tensor")], "last", "channel", "scalar"]
-    usual = ["last", "channel", "tensor", "scalar"] if is_parameter(p.name) else ["tensor"]
+    usual: list[Any] = ["last", "channel", "tensor", "scalar"] if is_parameter(p.name) else ["tensor"]
     usual += ["constant"] if slot is False else []
     usual += [Shaped(last=use.last)] if 0 < use.last < 3 else []
     plain = _plain(p, use, named, noted, literal)
@@ -120,7 +120,11 @@ def _unnamed(use: Use, slot: bool | None) -> list[Any]:
 def _plain(p: inspect.Parameter, use: Use, named: list[Any], noted: list[Any], literal: list[Any]) -> list[Any]:
     """What is no tensor: the default, what the module passes, words, functions, numbers."""
     default = [] if p.default is p.empty or (p.default is None and use.tensor) else [p.default]
-    if is_count(p.name):  # few steps of an iteration are not its limit, whose derivative backward may give
+    if use.repeats:
+        named = list(by_name("max_iter"))
+    if (
+        is_count(p.name) or use.repeats
+    ):  # few steps of an iteration are not its limit, whose derivative backward may give
         few = [v for v in [*default, *literal] if isinstance(v, int) and v < named[0]]
         default, literal = [v for v in default if v not in few], [v for v in literal if v not in few]
     if any(type(k) is float for k in named):  # 0 and 1 hide a factor that a formula forgets

@@ -146,7 +146,7 @@ def by_words(name: str, text: str) -> list[str]:
 
 
 DOMAINS = [  # what a source says of any of its matrices or numbers
-    (r"symmetri|positive.?(semi.?)?definite|\bp?sp?d\b|covarian|hermitian|\bgram\b|(?-i:SPD[A-Z])|eig", "spd"),
+    (r"symmetri|positive.?(semi.?)?definite|\bp?sp?d\b|covarian|hermitian|\bgram\b|(?-i:SPD[A-Z])|eig|sqrtm", "spd"),
     (r"\btri[lu]\b|triang|cholesky", "tril"),
     (r"natural|negative.?definite", "nspd"),
     (r"probabilit|simplex|log_prob|distribution|in \[0, ?1\]", "unit"),

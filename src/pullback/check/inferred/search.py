@@ -30,9 +30,10 @@ SURE = ("wrong-grad-count", "nested-tuple-return", "recompute-no-enable-grad", "
         "unknown-torch-attribute", "ctx-attribute-unset", "missing-grad-output", "grad-output-mutated",
         "legacy-nonstatic", "rng-not-saved", "saved-tensor-mutated", "inplace-unmarked")  # fmt: skip
 FIRST = (9, 0)  # before anything that varies what failed
+LATER = (0, 1)  # after what came further than that
 COUNT = "incorrect number of gradients"
 TWINS = ("channel", "last", "scalar", "tensor")  # what a weight and a bias may both be
-GENERAL = ("tensor", "square")  # kinds of which a domain is a part
+GENERAL = ("tensor", "square", "positive")  # kinds of which a domain is a part
 BEYOND = 10**9  # the line of an error that comes after backward's last
 FINAL = [  # errors that no arguments avert, and what they mean
     ("it has no implementation for the CPU", r"from the 'CPU' backend|CPU backend.*not (impl|avail)"),
@@ -130,9 +131,10 @@ class Search:
         first = State(0, (0,) * len(self.parameters))
         mains = range(len(self.mains)) if values.has_tensor(self._kinds(first)) else range(1)
         for main in mains:
-            self._push(State(main, first.chosen), FIRST, 0, main)
+            progress = FIRST if values.shows(self.mains[main]) else LATER
+            self._push(State(main, first.chosen), progress, 0, main)
             constant = tuple(o.index("constant") if "constant" in o[:3] else 0 for o in self.options)
-            self._push(State(main, constant), FIRST, 1, main)
+            self._push(State(main, constant), progress, 1, main)
 
     def _kinds(self, state: State) -> list[Any]:
         return [options[i] for options, i in zip(self.options, state.chosen, strict=True)]
@@ -153,7 +155,7 @@ class Search:
 
     def _vary(self, state: State, tried: Tried) -> None:
         """Queue what lies one change away: kinds of the parameters behind the failing line, then other shapes."""
-        bare = not self.mains[state.main]  # single numbers come far in code for any shape, and mislead
+        bare = not values.shows(self.mains[state.main])  # single numbers come far in any code, and mislead
         progress, depth = (tried.stage, 0 if bare else tried.line), sum(map(bool, state.chosen)) + 1
         for place in self._culprits(tried):
             for option in range(len(self.options[place])):

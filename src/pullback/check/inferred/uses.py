@@ -46,6 +46,7 @@ class Use:
     open_: bool = False
     none: bool = False
     number: bool = False
+    repeats: bool = False
 
     def shaped(self, main: int) -> list[Any]:
         """Shapes of its own: another number of dimensions than the main tensor's, a last one as long as it is read."""
@@ -252,6 +253,10 @@ class _Reader(ast.NodeVisitor):
 
     def visit_For(self, node: ast.For) -> None:
         self._add(node.iter, "list")
+        if isinstance(node.target, ast.Name) and node.target.id.startswith("_") and isinstance(node.iter, ast.Call):
+            for argument in node.iter.args:  # nothing depends on which turn it is: it iterates until it has converged
+                if (use := self.use(argument)) is not None:
+                    use.repeats = True
         self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:

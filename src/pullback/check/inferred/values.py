@@ -50,6 +50,11 @@ def roles(main: Shape) -> dict[str, Shape]:
     }  # fmt: skip
 
 
+def shows(main: Shape) -> bool:
+    """Whether a shape can show what goes wrong along any of its dimensions: not a single number, or one row."""
+    return bool(main) and 1 not in main
+
+
 def build(kind: Any, main: Shape, seed: int) -> Any:
     """A value of a kind beside a main shape; anything that is no kind is itself."""
     if isinstance(kind, Config):
