@@ -1,8 +1,9 @@
 """Checks the Functions of published packages, with no set-up, and writes what came of it into docs/field.md.
 
 Needs the network: packages are installed into build/evidence, without their dependencies, and checked there by
-``pullback check``. Which packages, and what a person made of every finding at error level, stands in evidence.toml. A
-finding that nobody has judged yet is counted as open, never as true.
+``pullback check``, or by the call of ``pullback.check`` that evidence.toml gives. Which packages, and what a person
+made of every finding at error level, stands there too. A finding that nobody has judged yet is counted as open, never
+as true.
 
     python benchmarks/evidence.py [--again] [NAME ...]
 """
@@ -45,29 +46,36 @@ def main() -> int:
 
 
 def report(package: Record, again: bool = False) -> Record:
-    """What `pullback check` says of one version of a package; remembered until asked for again."""
-    name, version = package["name"], package["version"]
-    place = BUILD / f"{name}-{version}"
-    part = "-".join(package.get("only", [])).replace("/", "-")
-    kept = BUILD / f"{name}-{version}{'-' + part if part else ''}.json"
+    """What the checker says of one version of a package; remembered until asked for again."""
+    place = BUILD / f"{package['name']}-{package['version']}"
+    part = "-".join(["", *package.get("only", []), *package.get("of", "").split()]).replace("/", "-")
+    kept = BUILD / f"{place.name}{part}.json"
     if again or not kept.exists():
-        install(place, [f"{name}=={version}", *package.get("needs", [])])
-        paths = [str(place / path) for path in package.get("only", [package.get("module", name.replace("-", "_"))])]
-        command = [
-            sys.executable,
-            "-m",
-            "pullback",
-            "check",
-            *paths,
-            "--quiet",
-            "--format",
-            "json",
-            "--output",
-            str(kept),
-        ]
+        install(place, [f"{package['name']}=={package['version']}", *package.get("needs", [])])
         where = os.pathsep.join([str(place), *[p for p in sys.path if p]])
-        subprocess.run(command, env=os.environ | {"PYTHONPATH": where}, cwd=ROOT, check=False)
+        subprocess.run(command(package, place, kept), env=os.environ | {"PYTHONPATH": where}, cwd=ROOT, check=False)
     return json.loads(kept.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+CALL = """
+import json, pathlib, sys, warnings
+warnings.simplefilter("ignore")
+import torch
+import pullback as pb
+torch.manual_seed(0)
+from {module} import {of}
+report = pb.check({of}, {inputs})
+pathlib.Path(sys.argv[1]).write_text(json.dumps(report.to_dict()))
+"""
+
+
+def command(package: Record, place: Path, kept: Path) -> list[str]:
+    """Checks a package's files, or one of its functions with the inputs given."""
+    if "of" in package:
+        return [sys.executable, "-c", CALL.format(**package), str(kept)]
+    paths = package.get("only", [package.get("module", package["name"].replace("-", "_"))])
+    options = ["--quiet", "--format", "json", "--output", str(kept)]
+    return [sys.executable, "-m", "pullback", "check", *[str(place / path) for path in paths], *options]
 
 
 def install(place: Path, requirements: list[str]) -> None:
@@ -124,15 +132,20 @@ def judgements(data: Record) -> list[str]:
 def pair(one: Record, again: bool) -> tuple[bool, bool]:
     """Whether the bug is found in the version before, and whether the version after is silent."""
     names = [{f["name"] for target, f in errors(report({**one, "version": version}, again))
-              if target["name"] == one["target"]} for version in (one["before"], one["after"])]  # fmt: skip
+              if target["name"] == named(one)}
+             for version in (one["before"], one["after"])]  # fmt: skip
     return bool(names[0]), not names[1]
 
 
 def fixes(fixed: list[Record], pairs: list[tuple[bool, bool]]) -> list[str]:
-    lines = [f"| {f['name']} | `{f['target']}` | {f['what']} | {f['before']}: {'found' if found else 'missed'} | "
+    lines = [f"| {f['name']} | `{named(f)}` | {f['what']} | {f['before']}: {'found' if found else 'missed'} | "
              f"{f['after']}: {'silent' if silent else 'reported'} |"
              for f, (found, silent) in zip(fixed, pairs, strict=True)]  # fmt: skip
-    return ["| package | Function | bug | before | after |", "|---|---|---|---|---|", *lines]
+    return ["| package | function | bug | before | after |", "|---|---|---|---|---|", *lines]
+
+
+def named(one: Record) -> str:
+    return str(one["of"] if "of" in one else one["target"])
 
 
 def write(text: str) -> None:

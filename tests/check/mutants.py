@@ -24,6 +24,10 @@ def one() -> tuple:
     return (randn(3, 4),)
 
 
+def number() -> tuple:
+    return (randn(1)[0],)
+
+
 class Product(Function):
     """The right one, from which all others differ by a line or two."""
 
@@ -371,6 +375,20 @@ class NeedsAnElement(Function):
         return 2 * x * (grad_output / largest) * largest
 
 
+class AsksATensor(Function):
+    """Fails beyond one element."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.abs()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output if x < 0 else grad_output * 1.0
+
+
 class Unpicklable(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -468,7 +486,7 @@ MUTANTS: dict[str, list[tuple[str, type, Inputs]]] = {
     "compile": [("compile-wrong", OtherWhenCompiled, one)],
     "export": [("stack-drops-rule", Reversal, one)],
     "stacks": [("stack-drops-rule", ReversalForFunc, one)],
-    "sizes": [("backward-raises", NeedsAnElement, one)],
+    "sizes": [("backward-raises", NeedsAnElement, one), ("backward-raises", AsksATensor, number)],
     "copying": [("not-picklable", Unpicklable, one)],
     "halves": [("float32-not-enough", RoughInHalf, one)],
     "needless": [("needless-function", Needless, one)],

@@ -93,6 +93,15 @@ def test_a_planted_difference_is_named(reason: str, quick: None) -> None:
     assert verdict.reason.startswith(reason)
 
 
+def test_what_differs_from_itself_is_not_compared(quick: None) -> None:
+    counting = OLD.replace("class Scaled", "COUNT = iter(range(99))\n\n\nclass Scaled").replace(
+        "* scale  #", "* next(COUNT)  #"
+    )
+    verdict = alike.judged("Scaled", module(counting, "old"), module(NEW, "new"))
+    assert verdict.same is None
+    assert "two calls" in verdict.reason
+
+
 def test_without_inputs_there_is_no_verdict(quick: None) -> None:
     verdict = alike.judged("Scaled", module(OLD.replace("sin(x)", "sin(x).nowhere"), "old"), module(NEW, "new"))
     assert verdict.same is None

@@ -58,8 +58,7 @@ def fused(x: torch.Tensor) -> Any:
 def test_values_and_gradients(row: Row) -> None:
     for dtype in (torch.float32, *row.also):
         for single in (False, True):
-            most = 1 if single else 1000  # conditions of more elements are packed in Python
-            shapes = [tuple(min(n, most) for n in s) for s in row.shapes]
+            shapes = [tuple(1 for _ in s) for s in row.shapes] if single else row.shapes
             tensors = [torch.rand(s).add(0.2).to(dtype).requires_grad_() for s in shapes]
             assert_as_written(settled(pb.fuse(row.formula), *tensors), row.formula, tensors)
 

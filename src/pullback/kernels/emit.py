@@ -375,14 +375,15 @@ class _Writer:
             yield f"int {name}({first}, {', '.join(arguments)}) {{"
             yield f"  return pb_run({packed}, n, g, pool, threads, {given});"
             yield "}"
-        yield from self._by_arrays(len(names))
+            yield from self._by_arrays(name, len(names))
 
-    def _by_arrays(self, pointers: int) -> Iterator[str]:
+    def _by_arrays(self, name: str, pointers: int) -> Iterator[str]:
         """The same entry for callers that know only at run time how many operands there are."""
         given = [f"p[{i}]" for i in range(pointers)] + [f"h[{i}]" for i in range(len(self.program.numbers))]
+        common = "int64_t n, const int64_t *g, pb_pool pool, int threads"
         yield '__attribute__((visibility("default")))'
-        yield "int pb_call(int64_t n, const int64_t *g, pb_pool pool, int threads, void *const *p, const double *h) {"
-        yield f"  return pb_kernel(n, g, pool, threads, {', '.join(given)});"
+        yield f"int {name}_at({common}, void *const *p, const double *h) {{"
+        yield f"  return {name}(n, g, pool, threads, {', '.join(given)});"
         yield "}"
 
 

@@ -14,7 +14,7 @@ from pullback._torch import grad_enabled
 from pullback.define.eager import Shape
 from pullback.define.function import Function
 from pullback.kernels import native, report
-from pullback.kernels.recipe import Recipe
+from pullback.kernels.recipe import Recipe, wants_packing
 
 
 class Front:
@@ -85,7 +85,9 @@ class Front:
 
     def _found(self, variant: Any, values: Sequence[Any], tensors: Sequence[torch.Tensor]) -> Any:
         """What the node knows about the kernels of a variant, and how they visit these tensors."""
-        if variant.recipe is None:
-            variant.recipe = Recipe(self.function, self.shape, variant, values)
-        layout = variant.recipe.forward(tensors)
-        return (variant.recipe.made, layout) if layout is not None else None
+        packed = wants_packing(variant.plan, tensors)
+        if packed not in variant.recipes:
+            variant.recipes[packed] = Recipe(self.function, self.shape, variant, values, packed)
+        recipe = variant.recipes[packed]
+        layout = recipe.forward(tensors)
+        return (recipe.made, layout) if layout is not None else None

@@ -123,6 +123,23 @@ PB float pb_erf_f32(float x) {
   return x != x ? x : y;
 }
 
+/* sine (shift 0) and cosine (shift 1) by quarter turns, the rest of the argument in two parts; right below 2^17 */
+PB float pb_turn_f32(float x, int32_t shift) {
+  float t = FMA(x, 0x1.45f306p-1f, MAGIC), k = t - MAGIC;
+  int32_t n = (int32_t)((uint32_t)pb_bits(t) + (uint32_t)shift);
+  float a = FMA(k, -0x1.921fb6p+0f, x), p = k * 0x1.777a5cp-25f, h = a + p, b = h - a;
+  float l = (a - (h - b)) + (p - b) + FMA(k, 0x1.ee59dap-50f, FMA(k, 0x1.777a5cp-25f, -p));
+  float z = h * h;
+  float s = h + FMA(h * z, FMA(z, FMA(z, -1.9515295891e-4f, 8.3321608736e-3f), -1.6666654611e-1f), l);
+  float c = FMA(z * z, FMA(z, FMA(z, 2.443315711809948e-5f, -1.388731625493765e-3f), 4.166664568298827e-2f), -(h * l));
+  float w = FMA(z, -0.5f, 1.f);
+  c = w + (FMA(z, -0.5f, 1.f - w) + c);
+  float y = n & 1 ? c : s;
+  return n & 2 ? -y : y;
+}
+PB float pb_sin_f32(float x) { return x == 0.f ? x : pb_turn_f32(x, 0); }
+PB float pb_cos_f32(float x) { return pb_turn_f32(x, 1); }
+
 /* ---- float64 */
 
 PB double pb_exp_cored(double r) {
@@ -403,8 +420,6 @@ PB double pb_pow_short(double x, double y) {
 /* ---- float32 by way of float64: half an ulp without effort */
 
 #define PB_WIDE(f) PB float pb_##f##_f32(float x) { return (float)pb_##f##_f64((double)x); }
-PB float pb_sin_f32(float x) { return x == 0.f ? x : (float)pb_turn_short((double)x, 0); }
-PB float pb_cos_f32(float x) { return (float)pb_turn_short((double)x, 1); }
 PB float pb_tan_f32(float x) {
   return x == 0.f ? x : (float)(pb_turn_short((double)x, 0) / pb_turn_short((double)x, 1));
 }
@@ -460,23 +475,30 @@ PB int64_t pb_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 PB int64_t pb_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 PB int64_t pb_sign_i64(int64_t x) { return (x > 0) - (x < 0); }
 
-/* results of the fast way at arguments beyond its range, one by one: they are rare */
+/* results of the fast way at arguments beyond its range: float32 by float64, and what is beyond that, too, one by
+   one: they are rare */
 #define PB_MEND(f, T, N, SCALAR)                                                                     \
   static __attribute__((noinline, unused)) void pb_mend_##f##_##N(const T *x, T *y, int64_t m) {     \
+    PB_SHORT_##N(f)                                                                                  \
     for (int64_t j = 0; j < m; j++)                                                                  \
       if (!(x[j] < (T)0x1p30 && x[j] > (T)-0x1p30)) y[j] = (T)SCALAR((double)x[j]);                  \
   }
+#define PB_SHORT_f64(f)
+#define PB_SHORT_f32(f) for (int64_t j = 0; j < m; j++) y[j] = fabsf(x[j]) < 0x1p17f ? y[j] : pb_short_##f(x[j]);
+PB float pb_short_sin(float x) { return (float)pb_turn_short((double)x, 0); }
+PB float pb_short_cos(float x) { return (float)pb_turn_short((double)x, 1); }
+PB float pb_short_tan(float x) { return pb_tan_f32(x); }
 PB_MEND(sin, float, f32, sin)
 PB_MEND(cos, float, f32, cos)
 PB_MEND(tan, float, f32, tan)
 PB_MEND(sin, double, f64, sin)
 PB_MEND(cos, double, f64, cos)
 PB_MEND(tan, double, f64, tan)
-#define PB_BEYOND(T, N)                                                                              \
+#define PB_BEYOND(T, N, MOST)                                                                        \
   PB int pb_beyond_##N(const T *x, int64_t m) {                                                      \
     int bad = 0;                                                                                     \
-    for (int64_t j = 0; j < m; j++) bad |= !(x[j] < (T)0x1p30) | !(x[j] > (T)-0x1p30);               \
+    for (int64_t j = 0; j < m; j++) bad |= !(x[j] < (T)MOST) | !(x[j] > (T)-MOST);                   \
     return bad;                                                                                      \
   }
-PB_BEYOND(float, f32)
-PB_BEYOND(double, f64)
+PB_BEYOND(float, f32, 0x1p17)
+PB_BEYOND(double, f64, 0x1p30)

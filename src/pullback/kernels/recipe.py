@@ -11,6 +11,7 @@ import torch
 from pullback.define.eager import Shape
 from pullback.define.function import Function
 from pullback.graph.closed import holds
+from pullback.graph.packing import unpack
 from pullback.kernels import launch, memory, native
 from pullback.kernels.compile import Misfit
 from pullback.kernels.emit import CHUNK
@@ -29,23 +30,26 @@ class Recipe:
         shape: What its calls look like.
         variant: Its kernels, its plan, and what they hold for.
         values: Those of a call that they serve.
+        packed: Whether conditions go from forward to backward eight to a byte.
     """
 
-    def __init__(self, function: Function[..., Any], shape: Shape, variant: Any, values: Sequence[Any]) -> None:
+    def __init__(
+        self, function: Function[..., Any], shape: Shape, variant: Any, values: Sequence[Any], packed: bool
+    ) -> None:
         plan: Plan = variant.plan
+        self.packed = packed
         self.plan, self.kernels = plan, variant.kernels
         self.operands = [shape.tensors.index(n) for n in plan.arguments]
         made = [r.name for r in plan.made if r.source != "size"]
         places = {n: i for i, n in enumerate(shape.tensors)} | {"out": -1} | {n: -2 - k for k, n in enumerate(made)}
         kept = [r for r in plan.residuals if r.source != "size"] if len(self.kernels) > 1 else []
-        self.bits = any(r.source == "bits" for r in kept)
         given = dict(zip(function.params, values, strict=True))
         numbers = [n for n in plan.numbers if type(given[n]) is float]
         fixed = [n for n in shape.plain if n not in numbers]
         backward = self.kernels[-1]
         self.made = native.LOADED[0].recipe(
             name=function.name, pool=launch.POOL or 0, chunk=CHUNK, large=memory.LARGE, allocate=memory.empty,
-            forward=_address(self.kernels[0]), backward=_address(backward),
+            forward=_address(self.kernels[0], packed), backward=_address(backward, packed),
             operands=self.operands, residuals=[places[r.name] for r in kept],
             needed=[shape.tensors.index(n) for n in plan.needed],
             numbers=[function.params.index(n) for n in numbers],
@@ -53,23 +57,50 @@ class Recipe:
             backward_numbers=[numbers.index(n) for n in floats(plan, backward)] if len(self.kernels) > 1 else [],
             contiguous=[at for at, _ in self.kernels[0].source.after],
             contiguous_back=[at for at, _ in backward.source.after],
-            outputs=[o.dtype for o in self.kernels[0].outputs],
+            outputs=[torch.uint8 if packed and o.packed else o.dtype for o in self.kernels[0].outputs],
             gradients=[o and o.dtype for o in backward.program.outputs] if len(self.kernels) > 1 else [],
             cotangent=backward.program.operands[-1].dtype,
             fixed_at=[function.params.index(n) for n in fixed], fixed=tuple(given[n] for n in fixed),
             outside=variant.outside, guard=holds(plan.guards, numbers) if plan.guards else None,
-            again=_again(plan, given), layout=_layout(backward),
+            again=_again(plan, given), layout=_layout_packed(backward) if packed else _layout(backward),
         )  # fmt: skip
 
     def forward(self, tensors: Sequence[torch.Tensor]) -> Any:
         """How forward visits the tensors of a call; ``None`` if the node shall not serve it."""
-        if self.bits and max(t.numel() for t in tensors) > PACKED:
+        found = _layout(self.kernels[0])([tensors[i] for i in self.operands])
+        if found is None or not self.packed:
+            return found
+        n, geometry, outputs = found
+        conditions = [o.dtype is torch.bool for o in self.kernels[0].outputs[1:]]
+        if geometry or conditions != [o.packed for o in self.kernels[0].outputs[1:]]:
             return None
-        return _layout(self.kernels[0])([tensors[i] for i in self.operands])
+        places = zip(self.kernels[0].outputs, outputs, strict=True)
+        return n, geometry, tuple((((n + 7) // 8,), (1,)) if o.packed else place for o, place in places)
 
 
-def _address(kernel: Kernel) -> int:
-    return ctypes.cast(kernel.library.pb_call, ctypes.c_void_p).value or 0
+def wants_packing(plan: Plan, tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether conditions are kept, and of so many elements that they are packed."""
+    return any(r.source == "bits" for r in plan.residuals) and max(t.numel() for t in tensors) > PACKED
+
+
+def _address(kernel: Kernel, packed: bool) -> int:
+    library = kernel.library
+    entry = library.pb_packed_at if packed and kernel.program.packs else library.pb_kernel_at
+    return ctypes.cast(entry, ctypes.c_void_p).value or 0
+
+
+def _layout_packed(kernel: Kernel) -> Callable[[Sequence[torch.Tensor]], Any]:
+    """Packed conditions stand for contiguous ones of the cotangent's shape; nothing else may be laid out otherwise."""
+    plain, masks = _layout(kernel), [o.packed for o in kernel.program.operands]
+
+    def layout(tensors: Sequence[torch.Tensor]) -> Any:
+        shape = tensors[-1].shape
+        stand_ins = [torch.empty(shape, dtype=torch.bool) if m else t for m, t in zip(masks, tensors, strict=True)]
+        found = plain(stand_ins)
+        fits = all(t.numel() == (shape.numel() + 7) // 8 for m, t in zip(masks, tensors, strict=True) if m)
+        return found if found is not None and fits and not found[1] and found[0] == shape.numel() else None
+
+    return layout
 
 
 def _layout(kernel: Kernel) -> Callable[[Sequence[torch.Tensor]], Any]:
@@ -96,7 +127,9 @@ def _again(plan: Plan, given: dict[str, Any]) -> Callable[..., Any]:
         residuals = []
         for residual in plan.residuals:
             at, dim = lengths.get(residual.name, (0, 0))
-            residuals.append(shapes[at][dim] if residual.source == "size" else next(values))
+            value = shapes[at][dim] if residual.source == "size" else next(values)
+            packed = residual.source == "bits" and value.dtype is torch.uint8
+            residuals.append(unpack(value, kept[-1].shape) if packed else value)
         numbers = [whole[n] if n in whole else next(rest) for n in plan.numbers]
         return tuple(plan.backward.forward(*residuals, *values, *numbers))
 

@@ -138,7 +138,7 @@ class Variant:
     kernels: tuple[Kernel, ...] = ()
     outside: tuple[Any, ...] = ()
     work: float = 0.0
-    recipe: Any = None
+    recipes: dict[bool, Any] = field(default_factory=dict)
     example: list[Any] = field(default_factory=list)
 
 

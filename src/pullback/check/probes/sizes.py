@@ -1,4 +1,4 @@
-"""Nothing and a single number are inputs like others: empty batches and zero-dimensional tensors."""
+"""Nothing, one number and many are inputs alike: empty batches, zero-dimensional tensors, several elements."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pullback.check.case import Case, cotangents, filled
 from pullback.check.report import Finding
 
 NEEDS = "gradient"
+SEVERAL = "several elements"
 
 
 def probe(case: Case) -> Iterator[Finding]:
@@ -25,7 +26,8 @@ def probe(case: Case) -> Iterator[Finding]:
             yield Finding(
                 "backward-raises", f"backward raises for {label}: {type(outcome.error).__name__}: {first[:160]}",
                 cause="forward accepts it; backward takes for granted that there is an element, or a dimension",
-                fix="let backward do what forward does there", evidence={"setting": label}, level="warning",
+                fix="let backward do what forward does there", evidence={"setting": label},
+                level="error" if label == SEVERAL else "warning",
             )  # fmt: skip
             return
         yield from _compared(case, label, arguments, outcome.outputs, outcome.grads)
@@ -38,9 +40,15 @@ def _cases(case: Case) -> Iterator[tuple[str, Arguments]]:
     sizes = {shape[0] for shape in (p.shape for p in found) if len(shape)}
     if len(sizes) == 1 and all(0 in p.steps or not len(p.shape) for p in found):
         yield "an empty batch", _first_cut(arguments, sizes.pop())
-    if all(reference.is_pointwise(case, leaf) for leaf in leaves):
+    if all(x.ndim == 0 for x in arguments.differentiable):  # numbers that were found by trial say nothing of tensors
+        yield SEVERAL, arguments.with_differentiable([_spread(x) for x in arguments.differentiable])
+    elif all(reference.is_pointwise(case, leaf) for leaf in leaves):
         numbers = [x.reshape(-1)[0].clone() for x in arguments.differentiable]
         yield "a zero-dimensional tensor", arguments.with_differentiable(numbers)
+
+
+def _spread(x: torch.Tensor) -> torch.Tensor:
+    return x + torch.linspace(-1, 1, 6, device=x.device).to(x.dtype).reshape(2, 3)
 
 
 def _first_cut(arguments: Arguments, size: int) -> Arguments:
