@@ -142,4 +142,4 @@ def _call(head: str, value: ast.Call, room: int) -> str:
     arguments = [unparse(a) for a in value.args] + [f"{k.arg}={unparse(k.value)}" for k in value.keywords]
     joined = ", ".join(arguments)
     inner = [f"    {joined}"] if len(joined) + 4 <= room else [f"    {a}," for a in arguments]
-    return "\n".join([f"{head}{ast.unparse(value.func)}(", *inner, ")"])
+    return "\n".join([f"{head}{unparse(value.func)}(", *inner, ")"])
