@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, literal, source_of, text
+from pullback_lint.model.queries import called, known, literal, source_of, text
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -23,7 +23,9 @@ def check_function(function: Function) -> Iterator[Problem]:
         return
     for node in walk(backward.node):
         divisor = _divisor(node)
-        if divisor is not None and _may_vanish(function, backward, divisor):
+        if divisor is not None and any(
+            test(function, backward, divisor) for test in (_may_vanish, _saturates, _is_factor)
+        ):
             yield Problem(
                 node,
                 f"`{text(divisor)}` may be zero: the gradient is infinite or NaN there",
@@ -43,6 +45,28 @@ def _divisor(node: ast.AST) -> ast.expr | None:
     while isinstance(divisor, ast.BinOp) and isinstance(divisor.op, ast.Mult) and literal(divisor.left) is not None:
         divisor = divisor.right
     return divisor
+
+
+def _saturates(_function: Function, backward: Method, node: ast.expr) -> bool:
+    """Whether it is `p * (1 - p)` of a probability computed here, which rounds to zero far from the middle."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return False
+    for one, other in ((node.left, node.right), (node.right, node.left)):
+        rest = other.right if isinstance(other, ast.BinOp) and isinstance(other.op, ast.Sub) else None
+        if rest is not None and text(rest) == text(one) and called(source_of(backward.flow, one)) == "sigmoid":
+            return True
+    return False
+
+
+def _is_factor(function: Function, backward: Method, node: ast.expr) -> bool:
+    """Whether a product that forward forms is divided by its own factor, which may be zero."""
+    if function.forward is None or not any(
+        called(child) in {"prod", "cumprod"} for child in walk(function.forward.node)
+    ):
+        return False
+    value = backward.flow.values.get(node)
+    roots = [known(function, root) for root in (value.alias if value is not None else ())]
+    return len(roots) == 1 and roots[0] is not None and roots[0].alias == {f"in.{function.inputs[0].name}"}
 
 
 _VANISHING = {"norm", "vector_norm", "sqrt", "abs", "rsqrt"}

@@ -141,3 +141,23 @@ def inverse(t: Trouble) -> Cause | None:
         "adjoint (the conjugate transpose), which differs from it by a factor here",
         "use the adjoint: for an unnormalised transform of length N that is N times the inverse",
     )
+
+
+def itself(t: Trouble) -> Cause | None:
+    """A linear forward applied to the incoming gradient where its adjoint is needed."""
+
+    def forward_of(sample: Sample) -> torch.Tensor | None:
+        tensors, incoming = list(sample.arguments.differentiable), sample.incoming[0]
+        if incoming is None or incoming.shape != tensors[t.leaf].shape or len(sample.outputs) != 1:
+            return None
+        tensors[t.leaf] = incoming
+        return t.case.values(sample.arguments.with_differentiable(tensors))[0]
+
+    if not t.mimics(forward_of):
+        return None
+    return Cause(
+        "wrong-derivative",
+        f"backward applies forward itself to {t.g}; the gradient needs its adjoint (the transposed map)",
+        "turn the direction round: a cumulative sum runs backwards, a rotation by the negative angle, a shift back, "
+        "gather becomes scatter, a matrix is transposed",
+    )

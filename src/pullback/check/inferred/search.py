@@ -30,7 +30,7 @@ SURE = ("wrong-grad-count", "nested-tuple-return", "recompute-no-enable-grad", "
         "unknown-torch-attribute", "ctx-attribute-unset", "missing-grad-output", "grad-output-mutated",
         "legacy-nonstatic", "rng-not-saved", "saved-tensor-mutated", "inplace-unmarked")  # fmt: skip
 FIRST = (9, 0)  # before anything that varies what failed
-COUNT = "incorrect number of gradients"
+COUNT = r"incorrect number of gradients.*got (\d+)"
 GENERAL = ("tensor", "square")  # kinds of which a domain is a part
 BEYOND = 10**9  # the line of an error that comes after backward's last
 FINAL = [  # errors that no arguments avert, and what they mean
@@ -97,7 +97,7 @@ class Search:
             state = heapq.heappop(self.queue)[-1]
             given = self.values(state)
             tried = self.trial(given)
-            if COUNT in tried.message and self.trial(self._required(given)).works in ("all", "forward"):
+            if self._leaves_out(tried) and self.trial(self._required(given)).works in ("all", "forward"):
                 self.passed = self.required  # backward returns nothing for defaults: nobody passes them
                 given = self.values(state)
                 tried = self.trial(given)
@@ -113,6 +113,11 @@ class Search:
             hopeless += final(tried.message) != ""
             self._vary(state, tried)
         return partly, final(best.message) or best.message
+
+    def _leaves_out(self, tried: Tried) -> bool:
+        """Whether backward returns nothing for any default: then nobody passes them."""
+        count = re.search(COUNT, tried.message)
+        return count is not None and int(count[1]) <= self.required
 
     def _start(self) -> None:
         first = State(0, (0,) * len(self.parameters))
@@ -260,12 +265,25 @@ def _sorted(mains: Sequence[values.Shape], rank: int, at_least: int) -> list[val
 
 
 def telling(given: Sequence[Any], first: Sequence[Any]) -> bool:
-    """Whether arguments can show as much as the first ones: as many numbers along as many dimensions."""
-    shapes = [
-        [(t.is_floating_point(), *[d > 1 for d in t.shape]) for t in tree.tensors(tuple(v))] for v in (given, first)
-    ]
-    rows = [[t.shape[0] for t in tree.tensors(tuple(v)) if t.ndim] for v in (given, first)]
-    return shapes[0] == shapes[1] and min(rows[0], default=9) >= min(3, *rows[1], 3)
+    """Whether arguments can show as much as the first ones: as many numbers along as many dimensions.
+
+    Of two elements every permutation is its own inverse, and of one there is none: up to three count.
+    """
+    ours, theirs = ([(t.is_floating_point(), t.is_complex(), t.shape) for t in tree.tensors(tuple(v))]
+                    for v in (given, first))  # fmt: skip
+    hiding = any(kinds.hides(a) and not kinds.hides(b) for a, b in zip(given, first, strict=True))
+    return (
+        len(ours) == len(theirs)
+        and not hiding
+        and all(
+            a[:2] == b[:2] and len(a[2]) == len(b[2]) and all(map(_as_many, a[2], b[2]))
+            for a, b in zip(ours, theirs, strict=True)
+        )
+    )
+
+
+def _as_many(ours: int, theirs: int) -> bool:
+    return (ours > 1) == (theirs > 1) and min(ours, 3) >= min(theirs, 3)
 
 
 def signature(target: Target) -> inspect.Signature:

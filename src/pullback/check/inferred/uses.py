@@ -41,6 +41,7 @@ class Use:
     rank: int = 0
     at_least: int = 0
     none: bool = False
+    kept: bool = False  # as an attribute of ctx, where tensors do not belong
 
     def add(self, kind: Any) -> None:
         """Note a kind that the source suggests."""
@@ -159,6 +160,7 @@ class _Reader(ast.NodeVisitor):
             use.add(kind)
 
     def visit_Assign(self, node: ast.Assign) -> None:
+        self._kept(node.targets[0], node.value)
         shape = _shape_of(node.value)
         if shape is not None and isinstance(node.targets[0], ast.Tuple):
             use, names = self.use(shape), node.targets[0].elts
@@ -168,6 +170,15 @@ class _Reader(ast.NodeVisitor):
             elif use is not None:
                 use.rank = use.rank or len(names)
         self.generic_visit(node)
+
+    def _kept(self, left: ast.expr, right: ast.expr) -> None:
+        """``ctx.w = w``, or its place in ``x, ctx.w = inputs``."""
+        if isinstance(left, ast.Tuple):
+            whole = getattr(right, "id", "") == "inputs" and len(left.elts) == len(self.found)
+            for target, use in zip(left.elts, self.found.values(), strict=False) if whole else ():
+                use.kept |= isinstance(target, ast.Attribute)
+        elif isinstance(left, ast.Attribute) and (own := self.use(right)) is not None:
+            own.kept = True
 
     def visit_Compare(self, node: ast.Compare) -> None:
         use, right = self.use(node.left), node.comparators[0]
@@ -190,6 +201,7 @@ class _Reader(ast.NodeVisitor):
     def visit_BinOp(self, node: ast.BinOp) -> None:
         if isinstance(node.op, ast.MatMult):
             self._add(node.right, "weight_t")
+            self._add(node.right, "square")  # where a transpose is missing, nothing else runs
             if isinstance(node.right, (ast.Attribute, ast.Call)):
                 inner = node.right.func if isinstance(node.right, ast.Call) else node.right
                 if isinstance(inner, ast.Attribute) and inner.attr in ("T", "t", "mT", "transpose"):
