@@ -36,6 +36,18 @@ def _(scene: Scene) -> None:
     scene.function(forward)(scene.tensor())
 
 
+@mistake(ForwardResultError, "a mask comes out where there is a rule")
+def _(scene: Scene) -> None:
+    def forward(x):
+        return x > 0
+
+    f = scene.function(forward)
+    f.grad("x")(lambda g, x: g * x)
+    f(scene.tensor().detach())  # nothing asks for a gradient
+    scene.says(forward, "'x'", "bool")
+    f(scene.tensor())
+
+
 @mistake(MissingRuleError, "an argument without a rule that requires a gradient")
 def _(scene: Scene) -> None:
     f = scene.function()

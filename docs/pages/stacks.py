@@ -10,13 +10,15 @@ from pullback.check.stacks.limits import LIMITS
 from pullback.check.stacks.table import GPU
 
 MEASURED = {"floor": "2.9.1", "newest": "2.13.0"}
+LATEST = "2.15.0"
 
 INTRODUCTION = f"""# Stacks: the same gradient everywhere, or a loud error
 
 A *stack* is a way of running a function. In each of these a Function uses the same rules: `tests/stacks` runs
 Functions whose rules give themselves away (their gradients are not the derivative) and compares values. The same
 table is in `pullback.check.stacks`. Measured with PyTorch {MEASURED["floor"]}, the oldest supported one, and
-{MEASURED["newest"]}, on a CPU. *right*: the rules' gradient; *loud*: an error, never another number.
+{MEASURED["newest"]}, on a CPU; what holds on {MEASURED["newest"]} holds on {LATEST}, too.
+*right*: the rules' gradient; *loud*: an error, never another number.
 
 `pullback check --probes stacks PATH`, or `pb.check(fn, x, probes=["stacks"])`, fills in the table for anybody's
 function: which stacks use its rule, drop it silently, or refuse.

@@ -106,7 +106,7 @@ def test_containers_and_plain_callables(few) -> None:
 def test_what_is_missing_here_is_not_run(few, monkeypatch) -> None:
     few("ONNX export")
     monkeypatch.setattr(table, "find_spec", lambda name: None)
-    assert stacks_of(square, randn(3), 2) == {"ONNX export": "not run: needs onnxscript"}
+    assert stacks_of(square, randn(3), 2) == {"ONNX export": "not run: needs onnxscript and onnxruntime"}
 
 
 def test_the_command_runs_the_probes_that_are_named(tmp_path, monkeypatch, capsys) -> None:

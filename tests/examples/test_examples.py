@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parents[2] / "examples"
 FILES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
 NAMES = (
     "custom_gradient", "doubling", "square", "cube", "exponential", "sum_of_squares", "root_plus_reciprocal",
-    "learnable_clamp", "cotangent", "function_or_module", "graph", "four_reasons",
+    "learnable_clamp", "cotangent", "function_or_module", "graph", "four_reasons", "outside_code",
 )  # fmt: skip
 
 STATE = ["0.weight", "0.bias", "1.slope", "2.weight", "2.bias"]
@@ -118,6 +118,8 @@ BOTH: list[tuple[str, str, str, Callable[[ModuleType, Any], Any], Any]] = [
     ("four_reasons", "Log1pExp", "log1pexp", lambda m, op: m.gradient(op, [0.0, 100.0]),
      ([math.log(2), 100.0], [0.5, 1.0])),
     ("four_reasons", "LimitGradient", "limit_gradient", lambda m, op: m.trained(op), 3.0),
+    # y³ + y = x has the roots 0, 1, 2; the gradient is 1 / (3y² + 1)
+    ("outside_code", "Root", "root", lambda m, op: m.gradient(op), ([0.0, 1.0, 2.0], [1.0, 1 / 4, 1 / 13])),
 ]  # fmt: skip
 
 # what only one thing in an example does: the mistakes, plain PyTorch to compare with, modules, graphs
@@ -168,6 +170,11 @@ ONE: list[tuple[str, Value, Any]] = [
     ("four_reasons", lambda m: m.kept_tensors(m.plain_softsign), 2),
     ("four_reasons", lambda m: m.gradient(m.plain_log1pexp, [0.0, 100.0])[1], [0.5, math.nan]),
     ("four_reasons", lambda m: m.trained(lambda w: w), math.nan),
+    ("outside_code", lambda m: m.per_sample(m.root), [1.0, 1 / 4, 1 / 13]),
+    ("outside_code", lambda m: "functorch transforms" in m.per_sample(m.Root.apply), True),
+    ("outside_code", lambda m: m.compiled(m.root), [1.0, 1 / 4, 1 / 13]),
+    ("outside_code", lambda m: m.steps(m.root), ["examples.root_grad_x.default"]),
+    ("outside_code", lambda m: m.second_derivative(m.root), "DoubleBackwardError"),
 ]  # fmt: skip
 
 

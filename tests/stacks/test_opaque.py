@@ -271,8 +271,10 @@ def test_a_name_that_is_taken(name: str) -> None:
         pb.function(opaque=name)(_cube)
 
 
-def test_the_same_definition_may_run_again() -> None:
-    for factor in (2, 3):
+def test_the_same_definition_may_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also as a script that is imported, too: the same file under another module name."""
+    for factor, module in ((2, _cube.__module__), (3, _cube.__module__), (4, "__main__")):
+        monkeypatch.setattr(_cube, "__module__", module)
         again = pb.function(opaque="pullback_tests::again")(_cube)
         again.grad("x")(lambda g, k=factor: k * g)
         x = torch.ones(1, requires_grad=True)

@@ -83,6 +83,7 @@ class General(AutogradFunction):
             ctx.mark_dirty(*[t for t, owner in zip(tensors, call.args.owners) if owner == call.function.inplace])
         everything = [*tensors, *output]
         needed = call.needed(ctx.needs_input_grad[1:])
+        call.check_smooth(needed, output)
         ctx.save_for_backward(*[t if w else None for t, w in zip(everything, call.wanted(needed))])
         ctx.save_for_forward(*[t if w else None for t, w in zip(everything, forward_mode.wanted(call, output))])
         ctx.output_like = [like(t) for t in output]

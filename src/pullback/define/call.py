@@ -17,7 +17,7 @@ from pullback import _describe
 from pullback._tolerances import gradient_tolerance
 from pullback._torch import VmapInfo, in_transform, tracing_graph
 from pullback.define import leaving, running
-from pullback.define.derivative import vjp
+from pullback.define.derivative import differentiable, vjp
 from pullback.define.fit import Like, fit, like
 from pullback.define.function import Function
 from pullback.define.keep import Kept, run_forward
@@ -52,6 +52,7 @@ class Call:
     kept_owners: list[str]  # the names of the kept tensors that are neither
     transformed = False  # called under torch.func, whose innermost level forward no longer sees
     kept_dtypes: list[torch.dtype]  # of these
+    smooth = True  # whether an output can carry a gradient
 
     def __init__(self, function: Function[..., Any], values: Iterable[Any]) -> None:
         self.function = function
@@ -81,7 +82,7 @@ class Call:
 
     def learn(self, other: Call) -> None:
         """Take over what a run of ``other``, the same call, has shown about its results."""
-        for name in ("out", "kept", "aliases", "kept_owners", "kept_dtypes"):
+        for name in ("out", "kept", "aliases", "kept_owners", "kept_dtypes", "smooth"):
             setattr(self, name, getattr(other, name))
 
     # ---- forward
@@ -103,6 +104,7 @@ class Call:
                 "return a tensor, or a tuple, list or dict with tensors",
             )
         self.function.learn_kept(tuple(named))
+        self.smooth = any(map(differentiable, outputs))
         return (*(outputs if self.function.inplace else _fresh(outputs, (*tensors, *self.tensors))), *kept)
 
     def _find_aliases(self, kept: list[torch.Tensor], others: Sequence[torch.Tensor]) -> None:
@@ -135,6 +137,18 @@ class Call:
     def needed(self, mask: Sequence[bool]) -> tuple[str, ...]:
         """The arguments that hold any of the tensors in ``mask``."""
         return tuple(dict.fromkeys(a for a, m in zip(self.args.owners, mask, strict=True) if m))
+
+    def check_smooth(self, needed: tuple[str, ...], results: Sequence[torch.Tensor]) -> None:
+        """Raise if a rule was written for ``needed``, and no output is of a dtype that carries a gradient to it."""
+        ruled = [name for name in needed if self.function.declared(name)]
+        outputs = results[: len(self.out.owners)]
+        if ruled and not self.function.code and not any(map(differentiable, outputs)):
+            raise ForwardResultError(
+                f"{self.function.name} ({self.function.where})",
+                f"a tensor of a floating dtype comes out, as there is a rule for {ruled[0]!r}",
+                f"{_describe.value(outputs[0])}, which no gradient can come back through",
+                f"cast it: return (…).to({ruled[0]}.dtype)",
+            )
 
     def wanted(self, needed: tuple[str, ...]) -> list[bool]:
         """Which tensors (arguments, outputs, kept) the rules for ``needed`` name."""

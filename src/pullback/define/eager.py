@@ -124,6 +124,8 @@ def shape_of(call: Call) -> Shape | None:
     out = call.result(places)
     if not call.out.is_tensor("out") and (type(out) is not tuple or out != places):
         return None
+    if not call.smooth:
+        return None  # whether that is a mistake depends on what needs a gradient
     if any(name in call.kept.owners and not call.kept.is_tensor(name) for name in call.kept.names):
         return None  # a container with tensors in it
     if any(alias is not None for alias in call.aliases):

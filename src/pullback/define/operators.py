@@ -37,7 +37,7 @@ RESERVED = {"aten", "prims", "prim", "quantized", "pullback", "inductor", "highe
 REMEMBERED = 256  # structures of results, by the text of the arguments
 
 Tensors = Sequence[torch.Tensor]
-_owners: dict[str, str] = {}  # operator -> whose it is, so that a cell of a notebook can be run again
+_owners: dict[str, tuple[str, str]] = {}  # operator -> whose it is, by module and by file
 
 
 class Operator:
@@ -303,14 +303,20 @@ def _check(function: Function[..., Any], name: Any) -> None:
 
 
 def _claim(function: Function[..., Any], name: str) -> None:
-    """Note whose a name is; the same Function may define it again."""
-    mine = function.token.partition("#")[0]
+    """Note whose a name is; the same Function may define it again.
+
+    The same is one of the same module (a cell of a notebook that runs again), or of the same file (a script that is
+    imported, too, and has another module name there).
+    """
+    module = function.token.partition("#")[0]
+    mine = (module, f"{function.where.rpartition(':')[0]}:{module.partition(':')[2]}")
     namespace, _, short = name.partition("::")
-    if _owners.get(name, mine) != mine or (name not in _owners and hasattr(getattr(torch.ops, namespace), short)):
+    taken = name not in _owners and hasattr(getattr(torch.ops, namespace), short)
+    if taken or not set(mine) & set(_owners.get(name, mine)):
         raise DefinitionError(
             f"{function.name} ({function.where})",
             "the name of an operator is free",
-            f"{name!r}, which is {_owners.get(name, 'an operator already')}",
+            f"{name!r}, which is {_owners[name][0] if name in _owners else 'an operator already'}",
             "choose another name",
         )
     _owners[name] = mine

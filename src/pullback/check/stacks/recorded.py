@@ -37,7 +37,7 @@ _enter("make_fx of func.grad", lambda s: list(recorded(grad(s), s)(*s.tensors)))
 _enter("make_fx of vmap", lambda s: gradient(recorded(batched(s), s), s))
 _enter("make_fx of a training step", lambda s: list(recorded(lambda *ts: tuple(_step(s, ts)), s)(*s.tensors)))
 _enter("AOTAutograd, without Dynamo", lambda s: gradient(ahead_of_time(s.fn), s))
-_enter("ONNX export", lambda s: _onnx(s), gives="values", needs="onnxscript",
+_enter("ONNX export", lambda s: _onnx(s), gives="values", needs="onnxscript and onnxruntime",
        why="the forward's own operations are exported")  # fmt: skip
 stack("CUDA graph", RECORD, needs=GPU)(lambda s: _replayed(s))
 

@@ -64,7 +64,7 @@ class Stack:
         newest: What a pullback Function gets on the newest PyTorch: ``"right"`` or ``"loud"``.
         floor: The same on the oldest supported one.
         why: Where it is loud: what PyTorch leaves no way for, and what to do instead.
-        needs: What it cannot run without: a GPU, or a package.
+        needs: What it cannot run without: a GPU, or packages ("one and other").
         real: Whether it can be had for real tensors only.
         cost: Whether it runs a compiler (``"compiler"``) or starts processes (``"processes"``).
     """
@@ -86,8 +86,10 @@ class Stack:
 
     def missing(self) -> str:
         """What it needs and this machine does not have; empty where it can run."""
-        found = not self.needs or (torch.cuda.is_available() if self.needs == GPU else find_spec(self.needs))
-        return "" if found else f"needs {self.needs}"
+        if self.needs == GPU:
+            return "" if torch.cuda.is_available() else f"needs {GPU}"
+        packages = self.needs.split(" and ") if self.needs else []
+        return "" if all(map(find_spec, packages)) else f"needs {self.needs}"
 
 
 FLOOR, NEWEST, GPU = "2.9", "2.13", "a GPU"
