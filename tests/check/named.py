@@ -141,3 +141,64 @@ class TwoRules(Function):
     @staticmethod
     def vmap(info, in_dims, x):
         return TwoRules.apply(x), in_dims[0]
+
+
+@wrong("global-state", shapes=[(5,)])
+class CountsDown(Function):
+    """No random number is drawn: what differs from call to call is a counter."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        CountsDown.calls += 1
+        return x * (1 + 1 / CountsDown.calls)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * (1 + 1 / CountsDown.calls)
+
+
+@wrong("nan-at-kink", shapes=[(4, 3), (5, 3)])
+class PairsApart(Function):
+    """One row of each is equal."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return (x[:, None] - y[None]).norm(dim=-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        apart = x[:, None] - y[None]
+        unit = (g / apart.norm(dim=-1))[..., None] * apart
+        return unit.sum(1), -unit.sum(0)
+
+
+@wrong("wrong-derivative", shapes=[(4, 6)], extra=(1,))
+class RolledOn(Function):
+    @staticmethod
+    def forward(ctx, x, shift):
+        ctx.shift = shift
+        return torch.roll(x, shift, -1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.roll(g, ctx.shift, -1), None
+
+
+@wrong("wrong-derivative", shapes=[(6, 2)], extra=(torch.tensor([0, 0, 1, 2, 2, 2]), 3))
+class MeanOfSegments(Function):
+    """Forward of the gradient gives the incoming one back, but a map onto fewer numbers has no inverse."""
+
+    @staticmethod
+    def forward(ctx, x, segment, count):
+        size = torch.bincount(segment, minlength=count).to(x.dtype)
+        ctx.save_for_backward(segment)
+        return x.new_zeros(count, x.shape[1]).index_add(0, segment, x) / size[:, None]
+
+    @staticmethod
+    def backward(ctx, g):
+        (segment,) = ctx.saved_tensors
+        return g[segment], None, None

@@ -34,6 +34,7 @@ def test_without_arguments(path) -> None:
 HIDDEN = {  # what two elements, a stride of one window or one index for all would hide
     named.SortedGathered: "wrong-derivative",
     named.OverlappingMaximum: "duplicate-index-overwrite",
+    named.RolledOn: "wrong-derivative",
     named.ColumnsAddedOnce: "duplicate-index-overwrite",
 }
 

@@ -23,6 +23,7 @@ TABLE: list[Callable[[Trouble], Cause | None]] = [
     order.conjugate,
     order.transposed,
     order.itself,
+    order.halves,
     sums.overwritten,
     sums.unmasked,
     incoming.reordered,

@@ -19,7 +19,7 @@ _SAFE = {"where", "clamp", "clamp_min", "maximum", "nan_to_num", "masked_fill", 
 
 def check_function(function: Function) -> Iterator[Problem]:
     backward = function.backward
-    if backward is None or any(called(node) in _SAFE for node in walk(backward.node)):
+    if backward is None or any(called(node) in _SAFE for node in walk(backward.node)) or _forward_divides(function):
         return
     for node in walk(backward.node):
         divisor = _divisor(node)
@@ -69,6 +69,16 @@ def _is_factor(function: Function, backward: Method, node: ast.expr) -> bool:
     return len(roots) == 1 and roots[0] is not None and roots[0].alias == {f"in.{function.inputs[0].name}"}
 
 
+def _forward_divides(function: Function) -> bool:
+    """Whether forward divides by a bare norm itself: where that is zero the function is not defined either."""
+    forward = function.forward
+    divisors = [node.right for node in walk(forward.node) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+                ] if forward is not None else []  # fmt: skip
+    shown = [source_of(forward.flow, divisor) for divisor in divisors] if forward is not None else []
+    return any(called(node) in _NORMS and isinstance(node, ast.Call) and _is_bare(node) for node in shown)
+
+
+_NORMS = {"norm", "vector_norm"}
 _VANISHING = {"norm", "vector_norm", "sqrt", "abs", "rsqrt"}
 
 

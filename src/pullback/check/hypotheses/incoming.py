@@ -53,7 +53,7 @@ def scalarised(t: Trouble) -> Cause | None:
         uniform = [None if g is None else torch.full_like(g, 1.7) for g in sample.incoming]
         outcome = t.case.run(sample.arguments, uniform)
         expected = t.reference.gradients(sample.arguments, filled(sample, uniform))[t.leaf]
-        if not outcome.ok or not t.same(outcome.grads[t.leaf], expected):
+        if not outcome.ok or not t.same(outcome.grads[t.leaf], expected) or not _follows(t, sample, expected):
             return None
         matched = matched or not compare.is_zero(expected)
     if not matched:
@@ -64,6 +64,15 @@ def scalarised(t: Trouble) -> Cause | None:
         f"elements of {t.g} are equal",
         f"use {t.g} element by element; it has the shape of the output",
     )
+
+
+def _follows(t: Trouble, sample: Sample, uniform: torch.Tensor | None) -> bool:
+    """Whether the gradient is zero where that for equal incoming gradients is: a number can only stretch it."""
+    got = t.got(sample)
+    return got is None or uniform is None or not bool(((uniform == 0) & (got.abs() > SMALL)).any())
+
+
+SMALL = 1e-9  # what rounding leaves of a gradient that is zero
 
 
 def _reordered(t: Trouble, sample: Sample) -> bool:

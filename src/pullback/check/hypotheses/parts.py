@@ -109,10 +109,18 @@ def _statistic(t: Trouble, what: str) -> Cause:
 
 def drawn_again(t: Trouble) -> Cause | None:
     """Right with the random numbers of forward."""
-    if t.mends(lambda s: t.replay(s, rng="before")):
+    if _draws(t) and t.mends(lambda s: t.replay(s, rng="before")):
         return Cause(
             "rng-not-saved",
             "backward draws new random numbers instead of those that forward used",
             "save what forward drew with ctx.save_for_backward, or its generator state",
         )
     return None
+
+
+def _draws(t: Trouble) -> bool:
+    """Whether backward moves the generator on."""
+    state.seed()
+    fresh = torch.get_rng_state()
+    t.replay(t.wrong[0], rng="before")
+    return not torch.equal(fresh, torch.get_rng_state())

@@ -31,6 +31,7 @@ SURE = ("wrong-grad-count", "nested-tuple-return", "recompute-no-enable-grad", "
         "legacy-nonstatic", "rng-not-saved", "saved-tensor-mutated", "inplace-unmarked")  # fmt: skip
 FIRST = (9, 0)  # before anything that varies what failed
 COUNT = r"incorrect number of gradients.*got (\d+)"
+DOUBLE = re.compile(r"float != double|double != float|Float.*Double|Double.*Float")
 GENERAL = ("tensor", "square")  # kinds of which a domain is a part
 BEYOND = 10**9  # the line of an error that comes after backward's last
 FINAL = [  # errors that no arguments avert, and what they mean
@@ -85,6 +86,7 @@ class Search:
         self.seen: set[State] = set()
         self.order = itertools.count()
         self.found: State | None = None
+        self.wide = False
         self.passed, self.required = len(self.parameters), sum(p.default is p.empty for p in self.parameters)
 
     def run(self) -> tuple[list[Values], str]:
@@ -92,18 +94,17 @@ class Search:
         self._start()
         deadline, best = time.perf_counter() + SECONDS, Tried("", "nothing tried", -1)
         partly: list[Values] = []
+        hiding: State | None = None
         hopeless = 0
         while self.queue and time.perf_counter() < deadline and hopeless < PATIENCE:
             state = heapq.heappop(self.queue)[-1]
-            given = self.values(state)
-            tried = self.trial(given)
-            if self._leaves_out(tried) and self.trial(self._required(given)).works in ("all", "forward"):
-                self.passed = self.required  # backward returns nothing for defaults: nobody passes them
-                given = self.values(state)
-                tried = self.trial(given)
+            given, tried = self._tried(state)
             if tried.works == "sure":
                 return [self._short(given, "sure")], ""
-            if tried.works == "all":
+            if tried.works == "all" and hiding is None and any(map(_is_one, given)):
+                hiding, deadline = state, min(deadline, time.perf_counter() + MORE)
+                tried = Tried("all", stage=3)
+            elif tried.works == "all" and (hiding is None or _same_but_ones(given, self.values(hiding))):
                 self.found = state
                 return self._more(state, given), ""
             if tried.works == "forward" and not partly:
@@ -112,7 +113,24 @@ class Search:
                 best = tried
             hopeless += final(tried.message) != ""
             self._vary(state, tried)
+        if hiding is not None:
+            self.found = hiding
+            return self._more(hiding, self.values(hiding)), ""
         return partly, final(best.message) or best.message
+
+    def _tried(self, state: State) -> tuple[Values, Tried]:
+        """The arguments of a state and how far they come; a first error may say how all are to be given."""
+        given = self.values(state)
+        tried = self.trial(given)
+        if not self.wide and DOUBLE.search(tried.message):  # it holds float64 tensors of its own
+            self.wide = True
+            given = self.values(state)
+            tried = self.trial(given)
+        if self._leaves_out(tried) and self.trial(self._required(given)).works in ("all", "forward"):
+            self.passed = self.required  # backward returns nothing for defaults: nobody passes them
+            given = self.values(state)
+            tried = self.trial(given)
+        return given, tried
 
     def _leaves_out(self, tried: Tried) -> bool:
         """Whether backward returns nothing for any default: then nobody passes them."""
@@ -136,7 +154,8 @@ class Search:
             made = values.together(self._kinds(state), self.mains[state.main], [p.name for p in self.parameters])
         except Exception:  # a configuration class that refuses what its fields say
             return ()
-        return made[: self.passed]
+        made = made[: self.passed]
+        return tree.transform(_wide, made) if self.wide else made
 
     def _push(self, state: State, progress: tuple[int, int], depth: int, option: int) -> None:
         if state not in self.seen:
@@ -226,6 +245,22 @@ class Search:
         backward = outcome.stage == "backward"
         line = _line(outcome.error, self.methods) or (BEYOND if backward else 0)
         return Tried("forward" if backward else "", message, int(backward), line)
+
+
+def _is_one(value: Any) -> bool:
+    """Whether it hides what it multiplies or divides."""
+    return type(value) in (int, float) and value == 1
+
+
+def _same_but_ones(given: Values, hiding: Values) -> bool:
+    """Whether arguments are of the same types as others that contain a one, and contain none."""
+    return list(map(type, given)) == list(map(type, hiding)) and not any(map(_is_one, given))
+
+
+def _wide(leaf: Any) -> Any:
+    """A float32 tensor in float64."""
+    single = isinstance(leaf, torch.Tensor) and leaf.dtype is torch.float32
+    return leaf.detach().double().requires_grad_(leaf.requires_grad) if single else leaf
 
 
 def _small(leaf: Any) -> Any:

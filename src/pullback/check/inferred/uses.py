@@ -20,6 +20,7 @@ TAKES: dict[tuple[str, int], Any] = {  # what a function takes at a place
     ("linear", 1): "weight", ("matmul", 1): "weight_t", ("mm", 1): "weight_t", ("bmm", 1): "batched",
     ("embedding", 0): "index", ("embedding", 1): "weight", ("one_hot", 0): "index", ("bincount", 0): "index",
     ("nll_loss", 1): "index", ("cross_entropy", 1): "index", ("where", 0): "mask", ("cholesky", 0): "spd",
+    ("roll", 1): 1,
     ("cholesky_solve", 1): "tril", ("cholesky_inverse", 0): "tril", ("solve_triangular", 0): "tril",
     ("triangular_solve", 1): "tril", ("sqrt", 0): "positive", ("log", 0): "positive", ("rsqrt", 0): "positive",
 }  # fmt: skip

@@ -70,6 +70,10 @@ def extremes(arguments: Arguments) -> Iterator[Extreme]:
         for other, y in enumerate(tensors):
             if other != leaf and y.shape == x.shape:
                 yield Extreme(f"{name}={arguments.diff_names[other]}", leaf, _replaced(arguments, leaf, y.clone()))
+            elif other != leaf and x.ndim and y.ndim and y.shape[1:] == x.shape[1:]:
+                first = torch.cat([y[:1], x[1:]])
+                where = f"{name}[0]={arguments.diff_names[other]}[0]"
+                yield Extreme(where, leaf, _replaced(arguments, leaf, first))
 
 
 def _masks(x: torch.Tensor) -> list[torch.Tensor]:
