@@ -72,9 +72,10 @@ def _is_factor(function: Function, backward: Method, node: ast.expr) -> bool:
 def _forward_divides(function: Function) -> bool:
     """Whether forward divides by a bare norm itself: where that is zero the function is not defined either."""
     forward = function.forward
-    divisors = [node.right for node in walk(forward.node) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
-                ] if forward is not None else []  # fmt: skip
-    shown = [source_of(forward.flow, divisor) for divisor in divisors] if forward is not None else []
+    if forward is None:
+        return False
+    divisors = filter(None, map(_divisor, walk(forward.node)))
+    shown = [source_of(forward.flow, divisor) for divisor in divisors]
     return any(called(node) in _NORMS and isinstance(node, ast.Call) and _is_bare(node) for node in shown)
 
 
