@@ -29,9 +29,9 @@ class OverlappingMaximum(Function):
     """The index is found in forward, where one element may be the largest of two windows."""
 
     @staticmethod
-    def forward(ctx, x, size, step):
-        value, place = x.unfold(-1, size, step).max(-1)
-        ctx.save_for_backward(place + step * torch.arange(value.shape[-1], device=x.device))
+    def forward(ctx, x, kernel, stride):
+        value, place = x.unfold(-1, kernel, stride).max(-1)
+        ctx.save_for_backward(place + stride * torch.arange(value.shape[-1], device=x.device))
         ctx.length = x.shape[-1]
         return value
 
