@@ -4,14 +4,20 @@
 name, all certified entries; with ``--write`` their table goes into docs/accuracy.md. The reference is the formula in
 float64, in a stable form; on the worst inputs, and on a few of every magnitude, it is itself compared with mpmath.
 
-``python benchmarks/accuracy.py "x * torch.sigmoid(x)"`` measures a formula: as PyTorch computes it, and as the Function
-that ``pullback derive`` writes for it. The reference is mpmath, for every input; so there are fewer of float32.
+``python benchmarks/accuracy.py "x * torch.sigmoid(x)"`` measures a formula: as PyTorch computes it, as torch.compile
+does, and as the Function that ``pullback derive`` writes for it. The reference is mpmath, for every input; so there are
+fewer of float32.
+
+``--time`` measures what the digits cost instead: forward and backward beside PyTorch and beside the kernel of the same
+formula in float32, in turns, as CPU time of one thread. Kernels are waited for.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,14 +26,17 @@ from typing import Any
 
 import torch
 
+import pullback as pb
 from pullback._tolerances import CERTIFIED
 from pullback.functional.record import RECORDS, Record
 from pullback.functional.reference import EXACT, double, exact, exact_slope
 
 PAGE = Path(__file__).parents[1] / "docs/accuracy.md"
 START, END = "<!-- accuracy: written by benchmarks/accuracy.py -->", "<!-- end of accuracy -->"
+COST, COST_END = "<!-- time: written by benchmarks/accuracy.py --time -->", "<!-- end of time -->"
 EDGES = (0.5, 0.55, 1.0, 10.0, 100.0, math.inf)
 CHUNK = 1 << 20
+COSTLY = 3.3  # times what the kernel of the formula in float32 takes
 LEVELS = "·-=+#"  # of the map: up to half a unit, one, ten, a hundred, more
 
 
@@ -160,8 +169,21 @@ def of_record(record: Record) -> tuple[Reference, list[Subject]]:
     """An entry, and what PyTorch has for it."""
     formula = str(record.formula)
     options = {n: v for n, v in record.options.items() if n in formula}
-    builtin = Subject("PyTorch", builtin_of(record))
-    return Reference(formula, record.slope, options), [Subject("pullback", record.function), builtin]
+    subjects = [
+        Subject("pullback", record.function),
+        Subject("PyTorch", builtin_of(record)),
+        compiled(builtin_of(record)),
+    ]
+    return Reference(formula, record.slope, options), subjects
+
+
+def compiled(plain: Callable[..., Any]) -> Subject:
+    """What torch.compile makes of it."""
+
+    def call(x: torch.Tensor) -> torch.Tensor:
+        return plain(x)  # type: ignore[no-any-return]
+
+    return Subject("torch.compile", torch.compile(call, dynamic=True))
 
 
 def builtin_of(record: Record) -> Callable[..., Any]:
@@ -188,7 +210,7 @@ def of_formula(formula: str) -> tuple[Reference, list[Subject]]:
     names: dict[str, Any] = {"torch": torch}
     plain = eval(f"lambda x: {formula}", names)
     exec(function_source(parse(formula, name="derived")), names)
-    return Reference(formula), [Subject("derived", names["derived"]), Subject("PyTorch", plain)]
+    return Reference(formula), [Subject("derived", names["derived"]), Subject("PyTorch", plain), compiled(plain)]
 
 
 def magnitudes(form: Format) -> list[float]:
@@ -235,6 +257,34 @@ def share(tally: Tally) -> float:
     return sum(tally.above[EDGES.index(1.0) + 1 :]) / max(tally.count, 1)
 
 
+def seconds(functions: Mapping[str, Callable[..., Any]], size: int = 1 << 18, rounds: int = 30) -> dict[str, float]:
+    """The least CPU time per element of forward and backward in float32, in turns."""
+    x = torch.randn(size, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    g, least = torch.ones(size), dict.fromkeys(functions, math.inf)
+    for at in range(rounds + 3):
+        for name, function in functions.items():
+            start = time.thread_time()
+            torch.autograd.grad(function(x), x, g)
+            least[name] = min(least[name], time.thread_time() - start) if at > 2 else math.inf
+    return {name: value / size for name, value in least.items()}
+
+
+def costs(record: Record) -> dict[str, float]:
+    """What an entry takes, beside the kernel of the plain formula and PyTorch."""
+    plain = builtin_of(record)
+    kernel = pb.fuse(lambda x: plain(x))
+    return seconds({"pullback": record.function, "kernel": kernel, "PyTorch": plain})
+
+
+def cost_table(found: Mapping[str, Mapping[str, float]]) -> str:
+    """What the digits cost as Markdown."""
+    rows = [["entry", "ns", "÷ kernel in float32", "÷ PyTorch"], ["---", "---:", "---:", "---:"]]
+    for name, taken in found.items():
+        own = taken["pullback"]
+        rows.append([name, f"{1e9 * own:.1f}", f"{own / taken['kernel']:.2f}", f"{own / taken['PyTorch']:.2f}"])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
 HEADER = ["entry", "computed by", "format", "value, ULP", "gradient, ULP", "> 1 ULP", "not finite"]
 
 
@@ -275,6 +325,15 @@ def table(lines: list[Line]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def cost_page(found: Mapping[str, Mapping[str, float]]) -> str:
+    """What the page says of time."""
+    return (
+        f"Measured by `python benchmarks/accuracy.py --time --write`: nanoseconds per element of float32 for forward\n"
+        f"and backward, by kernels on one thread, beside the kernel of the same formula that computes in float32 (the\n"
+        f"bar is {COSTLY:g}) and beside PyTorch, in turns.\n\n{cost_table(found)}\n"
+    )
+
+
 def page(lines: list[Line], count: int) -> str:
     """The generated part of docs/accuracy.md."""
     bars = f"{CERTIFIED[torch.bfloat16]:g} in bfloat16 and float16, {CERTIFIED[torch.float32]:g} in float32"
@@ -290,18 +349,40 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="entries or formulas in x; all certified entries if none")
     parser.add_argument("--count", type=int, help="how many inputs of float32: 2²⁴, for a formula 2¹³")
+    parser.add_argument("--time", action="store_true", help="what entries cost, instead")
     parser.add_argument("--write", action="store_true", help="write docs/accuracy.md")
     arguments = parser.parse_args()
+    os.environ.setdefault("PULLBACK_FUSE", "1")
+    names = arguments.names or [name for name in sorted(RECORDS) if RECORDS[name].certified]
+    if arguments.time:
+        report_costs(names, arguments.write)
+        return
     lines = []
-    for name in arguments.names or [name for name in sorted(RECORDS) if RECORDS[name].certified]:
+    for name in names:
         for line in measure(name, arguments.count or 1 << (24 if name in RECORDS else 13)):
             print(details(line), flush=True)
             lines.append(line)
     print(table(lines))
     if arguments.write:
-        text = PAGE.read_text()
-        before, after = text.split(START)[0], text.split(END)[1]
-        PAGE.write_text(f"{before}{START}\n\n{page(lines, arguments.count or 1 << 24)}\n{END}{after}")
+        put(page(lines, arguments.count or 1 << 24), START, END)
+
+
+def report_costs(names: Iterable[str], write: bool) -> None:
+    """Measure what entries cost, print it, and write it."""
+    torch.set_num_threads(1)
+    cost = {}
+    for name in names:
+        cost[name] = costs(RECORDS[name])
+        print(name, {n: f"{1e9 * s:.2f} ns" for n, s in cost[name].items()}, flush=True)
+    print(cost_table(cost))
+    if write:
+        put(cost_page(cost), COST, COST_END)
+
+
+def put(text: str, start: str, end: str) -> None:
+    """Write one of the generated parts of docs/accuracy.md."""
+    before, rest = PAGE.read_text().split(start)
+    PAGE.write_text(f"{before}{start}\n\n{text}\n{end}{rest.split(end)[1]}")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores; more thr
     torch.set_num_threads(1)
 
 os.environ.setdefault("PULLBACK_FUSE", "0")  # the eager rules are meant, unless a test or the caller says otherwise
+os.environ.setdefault("PULLBACK_NODE", "0")  # building the node in C++ takes most of a minute: its own tests do it once
+
+os.environ.setdefault("PULLBACK_STRICT", "1")  # an error inside a plan or kernel is no reason to go the eager way
 
 # the same cases on every run, and no deadline: the cores are shared
 hypothesis.settings.register_profile("house", derandomize=True, deadline=None)

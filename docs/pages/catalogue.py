@@ -12,30 +12,26 @@ from pathlib import Path
 import torch
 
 from pullback._tolerances import CERTIFIED
+from pullback.functional.listing import FAMILIES
 from pullback.functional.record import RECORDS, Record
-from pullback.functional.sample import kept_bits
 
 PAGE = Path(__file__).parents[1] / "catalogue.md"
 START, END = "<!-- entries: written by docs/pages/catalogue.py -->", "<!-- end of entries -->"
 LEVELS = "▁▂▃▄▅▆▇█"
-FAMILIES = {
-    "accurate": "The common activations with all their digits",
-    "learnable": "Activations that learn",
-    "gated": "Gated units",
-    "surrogate": "Surrogates and straight-through",
-    "quantiser": "Quantisers that learn",
-    "modifier": "Gradient modifiers",
-    "safe": "Safe maths",
-}
 HEADER = ["function", "module", "formula", "learns", "keeps", "value", "gradient", "source"]
 
 
-def curve(record: Record, points: int = 201) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None:
-    """Inputs, values and gradients over the domain, other arguments at 1 and parameters at their initial values."""
-    if callable(record.formula) and record.name != "rational":
-        return None
+def curve(record: Record, points: int = 201) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Inputs, values and gradients over the domain, other arguments at 1 and parameters at their initial values.
+
+    Of a function of a vector: of (x, 1), the first of its values.
+    """
     low, high = record.domain
     x = torch.linspace(low, high, points, dtype=torch.float64, requires_grad=True)
+    if "dim" in record.options and callable(record.formula):
+        y = record.function(torch.stack([x, torch.ones_like(x)], 1), dim=1).reshape(points, -1)[:, 0]
+        (slope,) = torch.autograd.grad(y.sum(), x)
+        return x.detach(), y.detach(), slope
     others = {n: torch.ones_like(x) for n in record.tensors[1:]}
     parameters = {n: torch.tensor(p.initial, dtype=torch.float64) for n, p in record.parameters.items()}
     quiet = {"log": len} if "log" in record.options else {}
@@ -53,18 +49,17 @@ def line(values: torch.Tensor) -> str:
 
 def row(record: Record) -> list[str]:
     """One row of the table."""
-    found = curve(record, 17)
-    drawn = [f"`{line(v)}`" for v in found[1:]] if found else ["", ""]
+    drawn = [f"`{line(v)}`" for v in curve(record, 17)[1:]]
     learns = ", ".join(f"{n} = {p.initial:g}" for n, p in record.parameters.items() if isinstance(p.initial, float))
     names = [f"`{record.name}`", record.module and f"`{record.module}`", f"`{record.headline}`"]
-    cells = [*names, learns or ", ".join(record.parameters), f"{kept_bits(record):g} bit", *drawn, record.source]
+    cells = [*names, learns or ", ".join(record.parameters), f"{record.bits:g} bit", *drawn, record.source]
     return [cell.replace("|", "\\|") for cell in cells]
 
 
 def section(family: str) -> str:
     """One family: a heading and a table."""
     rows = [HEADER, ["---"] * len(HEADER), *(row(r) for _, r in sorted(RECORDS.items()) if r.family == family)]
-    return f"## {FAMILIES[family]}\n\n" + "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    return f"## {family}: {FAMILIES[family]}\n\n" + "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
 
 
 def page() -> str:
@@ -86,12 +81,9 @@ def draw(folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     for record in RECORDS.values():
-        found = curve(record)
-        if found is None:
-            continue
         figure = Figure(figsize=(4.6, 3.4), dpi=110, layout="constrained")
         axes = figure.subplots()
-        x, y, slope = found
+        x, y, slope = curve(record)
         axes.plot(x, y, color="#0072B2", label="value")
         axes.plot(x, slope, color="#D55E00", linestyle="--", label="gradient")
         axes.set_title(record.name)

@@ -79,13 +79,13 @@ def loss_of(model: nn.Module, data: torch.Tensor, step: int) -> torch.Tensor:
 
 def main(count: int = 200) -> None:
     """Train both and draw their losses into language_model.png."""
-    data, runs = text(), {}
-    for name, model in models(int(data.max()) + 1).items():
-        size = shared.kept(lambda model=model: loss_of(model, data, 0))
-        losses, seconds = shared.train(model, lambda step, model=model: loss_of(model, data, step), count, name)
+    data = text()
+    both = models(int(data.max()) + 1)
+    sizes = {name: shared.kept(lambda model=model: loss_of(model, data, 0)) for name, model in both.items()}
+    runs, seconds = shared.side_by_side(both, lambda model, step: loss_of(model, data, step), count)
+    for name, losses in runs.items():
         change = f"loss {losses[0]:.3f} → {losses[-1]:.3f}"
-        print(f"{name:9} {change}   {1000 * seconds:5.1f} ms a step   kept {size:.1f} MB")
-        runs[name] = losses
+        print(f"{name:9} {change}   {1000 * seconds[name]:5.1f} ms a step   kept {sizes[name]:.1f} MB")
     first, second = runs.values()
     print(f"the losses differ by {max(abs(a - b) for a, b in zip(first, second)):.1e} at most")
     figure, (axis,) = shared.axes(1, 1)

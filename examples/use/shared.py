@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -50,17 +51,30 @@ def train(
     model: nn.Module, loss_of: Callable[[int], torch.Tensor], count: int, what: str, lr: float = 2e-3
 ) -> tuple[list[float], float]:
     """Losses and seconds per step (the median) of training with Adam."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
-    losses, seconds = [], []
-    for step in steps(count, what):
-        start = time.perf_counter()
-        loss = loss_of(step)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-        seconds.append(time.perf_counter() - start)
-    return losses, sorted(seconds)[len(seconds) // 2]
+    losses, seconds = side_by_side({what: model}, lambda _, step: loss_of(step), count, lr)
+    return losses[what], seconds[what]
+
+
+def side_by_side(
+    models: dict[str, nn.Module], loss_of: Callable[[Any, int], torch.Tensor], count: int, lr: float = 2e-3
+) -> tuple[dict[str, list[float]], dict[str, float]]:
+    """Losses and seconds per step (the median) of several models, which take their steps in turn.
+
+    So a machine that is slow for a while is slow for all of them.
+    """
+    optimizers = {name: torch.optim.Adam(model.parameters(), lr=lr) for name, model in models.items()}
+    losses: dict[str, list[float]] = {name: [] for name in models}
+    seconds: dict[str, list[float]] = {name: [] for name in models}
+    for step in steps(count, ", ".join(models)):
+        for name, model in models.items():
+            start = time.perf_counter()
+            loss = loss_of(model, step)
+            optimizers[name].zero_grad()
+            loss.backward()
+            optimizers[name].step()
+            losses[name].append(loss.item())
+            seconds[name].append(time.perf_counter() - start)
+    return losses, {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def accuracy(model: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> float:

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from pullback_lint.catalogue import HEADINGS, SEVERITIES, UnknownFaultError, by_name, codes, fault
-from pullback_lint.engine import lint
+from pullback_lint.engine import all_rules, lint
 
 
 def test_every_page_has_all_headings_in_order_and_text_under_each():
@@ -24,20 +24,12 @@ def test_codes_names_and_severities_follow_the_patterns():
 
 
 @pytest.mark.parametrize("heading", ["Example", "Instead"])
-def test_sample_code_is_python(heading):
+def test_sample_code_is_a_whole_snippet(heading):
     for found in by_name().values():
-        sample = found.sections[heading]
-        assert sample.startswith("```python\n"), found.code
-        assert sample.endswith("\n```"), found.code
-        ast.parse(as_statements(sample.removeprefix("```python\n").removesuffix("```")), found.code)
-
-
-def as_statements(sample):
-    """Close what a shortened sample leaves open: a decorator, or a body that begins with an indented line."""
-    lines = sample.rstrip().split("\n")
-    if lines[0].startswith(" "):
-        lines.insert(0, "if True:")
-    return "\n".join(lines) + ("\ndef _(): ..." if lines[-1].startswith("@") else "")
+        assert re.fullmatch(r"```python\n.*\n```", found.sections[heading], re.DOTALL), found.code
+        tree = ast.parse(sample(found, heading))
+        bodies = (node.body for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+        assert not any(ast.unparse(body) == "..." for body in bodies), found.code
 
 
 def test_names_are_unique_and_lead_back_to_their_fault():
@@ -56,10 +48,23 @@ def test_one_fault_is_read_without_reading_the_others():
     assert [name for name in loaded if re.search(r"\.PB\d+$", name)] == ["pullback_lint.faults.PB201"]
 
 
-def test_what_a_page_offers_instead_is_quiet():
-    for found in by_name().values():
-        sample = found.sections["Instead"].removeprefix("```python\n").removesuffix("```")
-        findings = lint(
-            f"import torch\nfrom torch.autograd import Function\nimport pullback as pb\n\n\n{sample}"
-        ).findings
-        assert found.name not in {finding.name for finding in findings}, found.code
+EVERYWHERE = {"no-setup-context", "no-jvp", "no-vmap", "needs-input-grad-waste"}
+"""Notes that come with code which is short."""
+
+
+def sample(found, heading):
+    """The code under a heading."""
+    return found.sections[heading].removeprefix("```python\n").removesuffix("\n```")
+
+
+def named(source):
+    result = lint(source)
+    assert not result.error
+    return {finding.name for finding in result.findings}
+
+
+@pytest.mark.parametrize("code", sorted({rule.CODE for rule in all_rules()}))
+def test_the_example_of_a_page_shows_this_fault_alone_and_what_it_offers_instead_shows_none(code):
+    page = fault(code)
+    assert named(sample(page, "Example")) - (EVERYWHERE - {page.name}) == {page.name}
+    assert named(sample(page, "Instead")) - (EVERYWHERE - {page.name}) == set()

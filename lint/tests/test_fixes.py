@@ -73,6 +73,29 @@ def test_stable_formulas_need_consent():
         assert stable in after
 
 
+@pytest.mark.parametrize(
+    ("formula", "stable"),
+    [
+        ("g * torch.exp(x) / (1 + torch.exp(x))", "g * torch.sigmoid(x)"),
+        ("x.exp() / (x.exp() + 1.0) * g", "x.sigmoid() * g"),
+        ("g * torch.exp(-x) / (1 + torch.exp(-x)) ** 2", "g * torch.sigmoid(-x) * torch.sigmoid(-(-x))"),
+        ("g * (torch.exp(x)) / (1 + torch.exp(x))", "g * (torch.exp(x)) / (1 + torch.exp(x))"),
+        ("g * torch.exp(x) / (2 + torch.exp(x))", "g * torch.exp(x) / (2 + torch.exp(x))"),
+    ],
+)
+def test_quotients_of_exponentials_become_logistic(formula, stable):
+    source = CLASS.replace("return x.view(3, -1)", "ctx.save_for_backward(x)\n        return x.cumsum(0)")
+    last = "(x,) = ctx.saved_tensors\n        return {}, None"
+    before = source.format(static="@staticmethod", last=last.format(formula))
+    assert repaired(before, unsafe=True) == source.format(static="@staticmethod", last=last.format(stable))
+    assert repaired(before) == before
+
+
+def test_none_is_added_to_a_name_that_is_one_gradient():
+    before = CLASS.replace("h=None", "h").format(static="@staticmethod", last="d = 2 * g\n        return (d)")
+    assert "return (d, None)" in repaired(before)
+
+
 def test_repairing_twice_is_repairing_once():
     for path in sorted(FIXTURES.glob("*/fires.py")):
         once = repaired(path.read_text(), unsafe=True)

@@ -38,10 +38,12 @@ __all__ = [
     "below_autograd",
     "compiled_autograd",
     "compiled_frames",
+    "compiler_errors",
     "compiler_front_loaded",
     "compiling",
     "current_level",
     "custom_function_call",
+    "cxx11_abi",
     "decomposed_by",
     "dispatch_modes",
     "dual_level",
@@ -54,6 +56,7 @@ __all__ = [
     "hint",
     "in_saved_tensor_hook",
     "in_transform",
+    "is_plain",
     "is_plain_cpu",
     "is_transformed",
     "jit_tracing",
@@ -356,6 +359,18 @@ def is_plain_cpu(tensor: torch.Tensor) -> bool:
     return tensor.is_cpu and tensor.layout is torch.strided and not tensor.is_neg() and type(tensor) in _PLAIN
 
 
+def is_plain(tensor: torch.Tensor) -> bool:
+    """The same on any device."""
+    return tensor.layout is torch.strided and not tensor.is_neg() and type(tensor) in _PLAIN
+
+
+def compiler_errors() -> type[Exception]:
+    """What torch.compile raises where it cannot compile."""
+    import torch._dynamo.exc
+
+    return torch._dynamo.exc.TorchDynamoException
+
+
 def saved_tensor_hooks() -> bool:
     """Whether saved tensors are handed to somebody, such as a checkpoint, who may count them again later."""
     return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
@@ -378,6 +393,22 @@ def in_saved_tensor_hook() -> bool:
     return frame is not None
 
 
+_HOOKS = (
+    "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs", "_backward_hooks", "_backward_pre_hooks",
+)  # fmt: skip
+
+
+def share_hooks(old: torch.nn.Module, new: torch.nn.Module) -> None:
+    """Let the hooks of one module be those of another, too, beside its own; their handles remove them from both."""
+    for name in _HOOKS:
+        hooks = getattr(old, name)
+        hooks.update(getattr(new, name))
+        setattr(new, name, hooks)
+    if old._is_full_backward_hook is not None:
+        new._is_full_backward_hook = old._is_full_backward_hook
+
+
 def compiler_front_loaded() -> bool:
     """Whether what tracing imports, which takes seconds, is loaded already."""
     return "torch._dynamo.source" in sys.modules
@@ -387,6 +418,11 @@ def load_compiler_front() -> None:
     """Import what tracing needs."""
     import torch._dynamo.source
     import torch.fx.experimental.symbolic_shapes  # noqa: F401 - to have it loaded
+
+
+def cxx11_abi() -> bool:
+    """Whether PyTorch's own libraries were built with the new names of C++'s strings."""
+    return bool(torch._C._GLIBCXX_USE_CXX11_ABI)
 
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)

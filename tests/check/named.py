@@ -143,22 +143,6 @@ class TwoRules(Function):
         return TwoRules.apply(x), in_dims[0]
 
 
-@wrong("global-state", shapes=[(5,)])
-class CountsDown(Function):
-    """No random number is drawn: what differs from call to call is a counter."""
-
-    calls = 0
-
-    @staticmethod
-    def forward(ctx, x):
-        CountsDown.calls += 1
-        return x * (1 + 1 / CountsDown.calls)
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * (1 + 1 / CountsDown.calls)
-
-
 @wrong("nan-at-kink", shapes=[(4, 3), (5, 3)])
 class PairsApart(Function):
     """One row of each is equal."""

@@ -173,7 +173,85 @@ class Refusing(Taker):
         return keep(ctx, (x, length_scale), lambda a, b: a / b)
 
 
+class Rotated(Taker):
+    @staticmethod
+    def forward(ctx, q, v):
+        def turned(q, v):
+            axis = torch.linalg.cross(q[..., :3], v)
+            return v + 2 * (q[..., 3:] * axis + torch.linalg.cross(q[..., :3], axis))
+
+        return keep(ctx, (q, v), turned)
+
+
+class Depthwise(Taker):
+    @staticmethod
+    def forward(ctx, x, kernel):
+        _n, c, _h, _w = x.shape
+        return keep(ctx, (x, kernel), lambda a, b: F.conv2d(a, b, padding=1, groups=c))
+
+
+class Ranked(Taker):
+    @staticmethod
+    def forward(ctx, rows, stack):
+        if rows.dim() == 2 and stack.dim() == 3:
+            return keep(ctx, (rows, stack), lambda a, b: a * b)
+        raise ValueError("rows of one matrix, and a stack of them")
+
+
+class Additive(Taker):
+    """A block that gets the parameters of its module as arguments beside it."""
+
+    @staticmethod
+    def forward(ctx, x, compute, *weights):
+        count = len(list(compute.parameters()))
+        if len(weights) != count:
+            raise ValueError("the parameters of the module")
+        return keep(ctx, (x,), lambda a: a + compute(a), 1 + count)
+
+
+class Normalised(Taker):
+    @staticmethod
+    def forward(ctx, x, weight, bias, eps):
+        _n, c, _h, _w = x.size()
+        weight.view(1, c, 1, 1)
+        return keep(ctx, (x, weight, bias), lambda a, b, d: a * b.view(1, c, 1, 1) + d.view(1, c, 1, 1) + eps, 1)
+
+
+class Numbered(Taker):
+    @staticmethod
+    def forward(ctx, *args):
+        activation = args[0]
+        target = args[1]
+        gamma = args[2]
+        return keep(ctx, (activation,), lambda a: a[range(a.shape[0]), target] ** 2 * float(gamma), 2)
+
+
+class Wrapped(Taker):
+    @staticmethod
+    def forward(ctx, costs, bandwidth):
+        bandwidth = torch.tensor([bandwidth])
+        ctx.width = bandwidth.item()
+        return keep(ctx, (costs,), lambda a: a.sum((0, 1, 2)) * ctx.width, 1)
+
+
+class Sparse(Taker):
+    @staticmethod
+    def forward(ctx, edges, numbers, size, dense):
+        ctx.save_for_backward(numbers, dense)
+        torch.sparse_coo_tensor(edges, numbers, size)
+        ctx.rest = 0
+        ctx.again = lambda a, b: torch.sparse_coo_tensor(edges, a, size) @ b
+        return ctx.again(numbers, dense)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        numbers, dense = Taker.backward(ctx, grad_output)
+        return None, numbers, None, dense
+
+
 TAKERS = [
     Convolution, Images, Heads, Linear, Masked, Picked, Reduced, Configured, Set, Read, Chosen, Unpacked, Called,
-    Factored, Symmetric, Repeated, Refusing,
+    Factored, Symmetric, Repeated, Refusing, Normalised, Numbered, Wrapped,
+    Sparse,
+    Rotated, Depthwise, Ranked, Additive,
 ]  # fmt: skip

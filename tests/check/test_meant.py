@@ -50,6 +50,35 @@ class Iterated(torch.autograd.Function):
         return g * x / root, None
 
 
+class Repeated(torch.autograd.Function):
+    """Heron's method under a name of its own for the number of turns, which is no limit by its name."""
+
+    @staticmethod
+    def forward(ctx, x, num_turns):
+        root = torch.ones_like(x)
+        for _ in range(num_turns):
+            root = (root + (1 + x * x) / root) / 2
+        ctx.save_for_backward(x, root)
+        return root
+
+    @staticmethod
+    def backward(ctx, g):
+        x, root = ctx.saved_tensors
+        return g * x / root, None
+
+
+class ForSinglePrecision(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x.cos().to(torch.float)
+
+
 class Collective(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -143,8 +172,140 @@ class FixedPoint(torch.autograd.Function):
         return u * slope, (u * slope).mT @ z
 
 
-MEANT = [DefaultsNotPassed, FlagReadInBackward, Iterated, Collective, ByEstimator, HandedOn, Leaking, MadeInside,
-         Twisted, FixedPoint]  # fmt: skip
+class AddsLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, loss):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, torch.ones(())
+
+
+class MovingAverage(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, running_mean):
+        ctx.save_for_backward(x, running_mean)
+        return x.exp().mean().log()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, running = ctx.saved_tensors
+        return g * x.exp() / running / x.numel(), None
+
+
+class SoftBeyond(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(-1, 1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return torch.where(x.abs() <= 1, g, g * (1 - torch.tanh(x) ** 2))
+
+
+class Scaled(torch.autograd.Function):
+    """A quantiser whose step is learned, its gradient scaled."""
+
+    @staticmethod
+    def forward(ctx, x, step):
+        ctx.save_for_backward(x, step)
+        return (x / step).round().clamp(-4, 3) * step
+
+    @staticmethod
+    def backward(ctx, g):
+        x, step = ctx.saved_tensors
+        q = x / step
+        inside = (q >= -4) & (q <= 3)
+        return g * inside, 0.3 * (g * torch.where(inside, q.round() - q, q.clamp(-4, 3))).sum_to_size(step.shape)
+
+
+class ClampPassedThrough(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, low, high):
+        return x.clamp(low, high)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None, None
+
+
+class LogEig(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, matrix):
+        u, s, _ = torch.linalg.svd(matrix)
+        ctx.save_for_backward(u, s)
+        return u @ torch.diag_embed(s.log()) @ u.mT
+
+    @staticmethod
+    def backward(ctx, g):
+        u, s = ctx.saved_tensors
+        between = (s.log().unsqueeze(-1) - s.log().unsqueeze(-2)) / (s.unsqueeze(-1) - s.unsqueeze(-2))
+        loewner = torch.where(torch.isfinite(between), between, torch.diag_embed(1 / s))
+        return u @ (loewner * (u.mT @ g @ u)) @ u.mT
+
+
+class ByIntegers(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        size = x.abs().amax(-1, keepdim=True)
+        rounded = (x / size * 127).round() / 127 * size
+        ctx.save_for_backward(rounded, w)
+        return rounded * w
+
+    @staticmethod
+    def backward(ctx, g):
+        rounded, w = ctx.saved_tensors
+        return g * w, g * rounded
+
+
+class RoundedInPlace(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        low, high = x.min(), x.max()
+        out = x.clone().sub_(low).div_((high - low) / 15)
+        return out.clamp_(0, 15).round_().mul_((high - low) / 15).add_(low)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+class Frees(torch.autograd.Function):
+    """For memory's sake: a second pass raises."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.kept = [x]
+        return torch.tanh(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        slope = 1 - torch.tanh(ctx.kept[0]) ** 2
+        del ctx.kept
+        return g * slope
+
+
+class Unmoved(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, watched: list[torch.Tensor]):
+        ctx.save_for_backward(x)
+        ctx.watched = len(watched)
+        return torch.tanh(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (1 - torch.tanh(x) ** 2), None
+
+
+MEANT = [
+    Repeated, ForSinglePrecision, AddsLoss, MovingAverage, SoftBeyond, Scaled, ClampPassedThrough, LogEig,
+    ByIntegers, Frees, RoundedInPlace, Unmoved, DefaultsNotPassed, FlagReadInBackward, Iterated, Collective,
+    ByEstimator, HandedOn, Leaking, MadeInside, Twisted, FixedPoint,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("cls", MEANT, ids=lambda cls: cls.__name__)
@@ -207,9 +368,74 @@ class Standardised(torch.autograd.Function):
         return (g - g.mean(-1, keepdim=True)) / spread
 
 
+class SpikeTrace(torch.autograd.Function):
+    """The trace of spikes, no step itself: a surrogate it is not."""
+
+    @staticmethod
+    def forward(ctx, v, decay):
+        ctx.save_for_backward(v, decay)
+        return torch.tanh(v) * decay
+
+    @staticmethod
+    def backward(ctx, g):
+        v, decay = ctx.saved_tensors
+        return g * decay * (1 - torch.tanh(v)), g * torch.tanh(v)
+
+
+class SpikeLeak(torch.autograd.Function):
+    """A spike with its surrogate, and a membrane that leaks: its factor's gradient is no surrogate."""
+
+    @staticmethod
+    def forward(ctx, v, leak):
+        ctx.save_for_backward(v, leak)
+        return (v > 0).to(v), torch.tanh(leak) * v.detach().abs()
+
+    @staticmethod
+    def backward(ctx, g_spike, g_v):
+        v, leak = ctx.saved_tensors
+        return g_spike / (1 + v.abs()) ** 2, g_v * v.abs() * torch.tanh(leak)
+
+
+class ReluUnmasked(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+class JumpsAndIsWrong(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * (x.abs() > 0.3)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x * (x.abs() > 0.3)
+
+
+class GradientOfNothing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, g):
+        return None
+
+
 @pytest.mark.parametrize(
     ("cls", "fault"),
     [
+        (SpikeTrace, "wrong-derivative"),
+        (SpikeLeak, "wrong-derivative"),
+        (JumpsAndIsWrong, "wrong-derivative"),
+        (ReluUnmasked, "mask-not-applied"),
+        (GradientOfNothing, "param-grad-none"),
         (Standardised, "statistic-treated-constant"),
         (TruthOfATensor, "backward-raises"),
         (TooFew, "wrong-grad-count"),

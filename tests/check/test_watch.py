@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import pullback as pb
-from pullback.check import watch
+from pullback.check import formats, watch
 from pullback.cli import run
 
 pytest_plugins = "pytester"
@@ -157,6 +157,28 @@ def test_the_reports_of_all_ranks_are_one_in_the_end(tmp_path, monkeypatch) -> N
     text = output.read_text()
     assert "Bad: fault" in text
     assert "Other: fault" in text
+
+
+def test_a_rank_that_ends_meanwhile_is_in_the_whole(tmp_path, monkeypatch) -> None:
+    script, output = tmp_path / "train.py", tmp_path / "report.txt"
+    script.write_text(SCRIPT.replace("op = Bad.apply", RANKED))
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    assert run.main(["--output", str(output), str(script), "0"]) == 0
+    other = tmp_path / "report.rank1.json"
+    ended = other.read_text()
+    other.unlink()
+
+    def slowly(report: object) -> str:
+        other.write_text(ended)
+        return as_text(report)
+
+    as_text = formats.FORMATS["text"]
+    monkeypatch.setitem(formats.FORMATS, "text", slowly)
+    monkeypatch.setenv("RANK", "0")
+    assert run.main(["--output", str(output), str(script), "0"]) == 0
+    assert "Other: fault" in output.read_text()
+    assert not list(tmp_path.glob(".*"))
 
 
 RANKED = """

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from entries import check_kinks, check_values
 
+from pullback.functional.listing import FAMILIES
 from pullback.functional.record import RECORDS, Record
 from pullback.nn.module import module_class
 
@@ -31,6 +32,12 @@ def shown() -> Iterator[Record]:
 def test_the_page_is_up_to_date() -> None:
     text = runpy.run_path(str(ROOT / "docs/build.py"))["text"]("catalogue.md")
     assert CURVES.sub("", (ROOT / "docs/catalogue.md").read_text()) == CURVES.sub("", text)
+
+
+def test_the_families_are_those_of_the_catalogue() -> None:
+    headings = re.findall(r"^## (\w+): ", (ROOT / "docs/catalogue.md").read_text(), re.MULTILINE)
+    assert headings == list(FAMILIES)
+    assert set(headings) == {record.family for record in RECORDS.values()}
 
 
 def test_every_certified_entry_is_on_the_page_of_accuracy() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import doctest
 import inspect
+import subprocess
+import sys
 from typing import Any
 
 import entries
@@ -15,8 +17,10 @@ from entries import check_kinks, check_values
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import pullback as pb
+from pullback.errors import PullbackError, UsageError
 from pullback.functional.record import RECORDS, Record
 from pullback.functional.sample import kept_bits, sample, saved_bits
+from pullback.graph.closed import open_because
 
 ALL = list(RECORDS.values())
 EVERY = pytest.mark.parametrize("record", ALL, ids=lambda r: r.name)
@@ -248,6 +252,78 @@ def test_examples_hold(record: Record) -> None:
     example = doctest.DocTestParser().get_doctest(text, scope, record.name, None, 0)
     assert example.examples
     doctest.DebugRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example)
+
+
+# what kernels cannot serve, and why
+OPEN = {
+    "rational": "its code may decide by sizes",
+    "lsq": "its code may decide by sizes",
+    "log_gradient": "its code says detach",
+    "safe_norm": "its code says detach",
+    "safe_normalize": "its code says detach",
+}
+
+
+@EVERY
+def test_kernels_may_serve_it(record: Record) -> None:
+    reason = open_because(record.function.__pullback__)
+    expected = OPEN.get(record.name, "")
+    assert reason.startswith(expected)
+    assert bool(reason) == bool(expected)
+
+
+def test_entries_are_fused_however_they_are_imported() -> None:
+    code = "from pullback.nn import Swish; from pullback.define.ways import WAYS; print(len(WAYS))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "2\n"
+
+
+FUSED = ["gelu", "erf", "swish", "xielu", "learnable_clamp", "spike_gaussian", "swiglu", "softplus"]
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_fused_is_eager(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = RECORDS[name]
+    values = sample(record, 40, 30, dtype=torch.float32)
+    eager = entries.pulled(record, values)
+    monkeypatch.setenv("PULLBACK_FUSE", "require")
+    record.function.__pullback__.entries.clear()  # what they know of calls
+    fused = entries.pulled(record, values)
+    record.function.__pullback__.entries.clear()
+    assert_gradients(fused, eager)
+
+
+@EVERY
+def test_what_is_no_tensor_is_refused(record: Record) -> None:
+    given = {**dict.fromkeys(record.tensors, "1, 2"), **dict.fromkeys(record.parameters, 0.5)}
+    with pytest.raises(PullbackError, match=r"is a tensor|at least one tensor"):
+        record.function(**given)
+
+
+@pytest.mark.parametrize("record", [r for r in ALL if r.certified], ids=lambda r: r.name)
+def test_complex_numbers_are_refused(record: Record) -> None:
+    with pytest.raises(UsageError, match="takes real numbers"):
+        record.function(torch.ones(2, dtype=torch.complex64))
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "value"),
+    [
+        *((r.name, "width", -1.0) for r in ALL if r.name.startswith("spike_")),
+        ("spike_arctan", "width", 0.0),
+        ("clip_gradient", "bound", -1.0),
+        ("clip_gradient_norm", "max_norm", 0.0),
+        ("noise_gradient", "std", -0.1),
+        ("softplus", "beta", 0.0),
+        ("celu", "alpha", 0.0),
+        ("lsq", "step", -0.1),
+        ("pact_quantize", "levels", 0),
+        ("ternary_ste", "threshold", -0.5),
+    ],
+)
+def test_settings_that_make_a_gradient_wrong_are_refused(name: str, setting: str, value: float) -> None:
+    record = RECORDS[name]
+    with pytest.raises(UsageError, match=f"{name}: {setting} is"):
+        record.function(**{**sample(record, 3, dtype=torch.float32), setting: value})
 
 
 def test_names_are_found_by_existing() -> None:

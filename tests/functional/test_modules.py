@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import pickle
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch import nn
 
 import pullback as pb
 from pullback.errors import UsageError
+from pullback.functional.listing import FAMILIES
 from pullback.nn import CLASSES, counterparts
 from pullback.nn.module import Entry
 
@@ -24,7 +26,7 @@ SCALES = pytest.mark.parametrize("cls", LEARNING, ids=lambda c: c.__name__)
 
 def made(cls: type[Entry], **kwargs: Any) -> Entry:
     if "log" in cls.arguments.parameters:
-        kwargs["log"] = len
+        kwargs["log"] = repr
     return cls(**kwargs)
 
 
@@ -125,8 +127,10 @@ def test_replace_all_keeps_the_function() -> None:
         (({nn.ReLU: "Swish"},), "Swish"),
         (("4", "SMeLU"), "SMeLU"),
         (({"[4]": "SMeLU"},), "SMeLU"),
+        (((nn.ReLU, nn.ELU), "Snake"), "Snake"),
+        ((["4", "0.1"], "Snake"), "Snake"),
     ],
-    ids=["class", "dict", "path", "pattern"],
+    ids=["class", "dict", "path", "pattern", "classes", "paths"],
 )
 def test_replace_takes_what_a_user_would_guess(arguments: Any, kind: str) -> None:
     def named(value: Any) -> Any:
@@ -160,6 +164,13 @@ def test_replace_keeps_mode_and_dtype_and_may_replace_the_model_itself() -> None
         ((nn.ELU, CLASSES["Swish"]), "needs a module of the model to replace: ELU"),
         ((nn.ELU,), "is called with a model"),
         ((nn.ReLU, lambda old: 3), "what replaces a module is one"),
+        ((nn.ReLU, "Swish"), "not its name nor the function"),
+        ((nn.ReLU, pb.functional.silu), "not its name nor the function"),
+        ((nn.ReLU, nn.Linear), "a class is made without arguments"),
+        ((nn.ReLU, lambda: CLASSES["Swish"]()), "a class is made without arguments"),
+        ((nn.Module, CLASSES["Swish"]), "a subclass of Module, and not meant by it"),
+        ((nn.Sequential(), CLASSES["Swish"]), "is called with a model"),
+        (({},), "none is given"),
     ],
 )
 def test_replace_says_what_is_wrong(arguments: Any, match: str) -> None:
@@ -173,6 +184,13 @@ def test_replace_says_what_is_wrong(arguments: Any, match: str) -> None:
         (lambda: CLASSES["Snake"](3)(torch.zeros(2, 4)), "has 3 channels"),
         (lambda: CLASSES["Snake"](gamma=1), "is made as Snake"),
         (lambda: CLASSES["PACT"](alpha=-1.0), "alpha is above 0"),
+        (lambda: CLASSES["PACT"](alpha="a"), "alpha is a number"),
+        (lambda: CLASSES["Snake"](2, alpha=[1.0, 2.0, 3.0]), "alpha is a number, or 2 of them"),
+        (lambda: CLASSES["Snake"](0), "num_parameters is a positive whole number"),
+        (lambda: CLASSES["Snake"](2.5), "num_parameters is a positive whole number"),
+        (lambda: CLASSES["LSQ"](bits=4), "give low and high: -8 and 7 for four bits"),
+        (lambda: CLASSES["LSQ"](low=3, high=3), "low is less than high"),
+        (lambda: pb.nn.replace(torch.nn.functional.relu), "takes a model first"),
         (lambda: CLASSES["SwiGLU"]()(torch.zeros(3)), "an even number of features"),
         (lambda: pb.functional.silu(torch.zeros(3), inplace=True), "works out of place"),
         (lambda: pb.functional.gelu(torch.zeros(3), approximate="erf"), "approximate is"),
@@ -182,6 +200,89 @@ def test_replace_says_what_is_wrong(arguments: Any, match: str) -> None:
 def test_errors(run: Any, match: str) -> None:
     with pytest.raises(UsageError, match=match):
         run()
+
+
+def test_replace_keeps_parameters_as_they_are() -> None:
+    one, other = nn.PReLU(4), nn.PReLU(4)
+    other.weight = one.weight  # tied
+    plain = nn.Sequential(one, nn.Linear(4, 4).bfloat16(), other, nn.PReLU().requires_grad_(False))
+    optimizer = torch.optim.SGD(plain[:1].parameters(), lr=1.0)
+    after = pb.nn.replace(plain)
+    assert after[0].weight is after[2].weight is one.weight
+    assert not after[3].weight.requires_grad
+    after[0](torch.full((1, 4), -1.0)).sum().backward()
+    optimizer.step()
+    assert_values([after[0].weight], [torch.full((4,), 1.25)])
+    assert pb.nn.replace(nn.Sequential(nn.PReLU(2, device="meta")))[0].weight.is_meta
+
+
+def test_replace_keeps_hooks_and_their_handles() -> None:
+    plain, seen = nn.Sequential(nn.GELU()), list[str]()
+    handle = plain[0].register_forward_hook(lambda *args: seen.append("forward"))
+    plain[0].register_full_backward_hook(lambda *args: seen.append("backward"))
+    plain[0].register_forward_pre_hook(lambda *args: seen.append("before"))
+    after = pb.nn.replace(plain)
+    after(torch.ones(2, requires_grad=True)).sum().backward()
+    assert seen == ["before", "forward", "backward"]
+    handle.remove()
+    after(torch.ones(2))
+    assert seen[3:] == ["before"]
+
+
+def test_new_parameters_are_where_the_layers_around_them_are() -> None:
+    inner = nn.Sequential(nn.Linear(2, 2).double(), nn.ReLU())
+    after = pb.nn.replace(nn.Sequential(nn.Linear(2, 2), inner), nn.ReLU, CLASSES["Swish"])
+    assert after[1][1].beta.dtype == torch.float64
+
+
+def test_replacing_again_changes_nothing() -> None:
+    once = pb.nn.replace(nn.Sequential(nn.GELU()))
+    before = once[0]
+    assert pb.nn.replace(once)[0] is before
+
+
+@pytest.mark.parametrize("old", [c for c in counterparts() if "inplace" in inspect.signature(c).parameters])
+def test_in_place_means_in_place(old: type[nn.Module]) -> None:
+    x = torch.linspace(-2, 2, 5)
+    found = []
+    for module in (old(inplace=True), pb.nn.replace(old(inplace=True))):
+        leaf = x.clone().requires_grad_()
+        given = leaf * 1
+        module(given)
+        found.append([given, *torch.autograd.grad(given.sum(), leaf)])
+        with torch.no_grad():
+            given = x.clone()
+            assert module(given).data_ptr() == given.data_ptr()
+    assert_gradients(found[1], found[0])
+
+
+class Wrapped(nn.parallel.DistributedDataParallel):
+    """A wrapper for several processes, without any."""
+
+    def __init__(self, module: nn.Module) -> None:
+        nn.Module.__init__(self)
+        self.module = module
+
+
+def test_new_parameters_come_before_the_wrapper() -> None:
+    assert "pullback.nn" in type(pb.nn.replace(Wrapped(model())).module[1]).__module__
+    with pytest.raises(UsageError, match="new parameters come before a model is wrapped"):
+        pb.nn.replace(Wrapped(model()), nn.ReLU, CLASSES["Swish"])
+
+
+@EVERY
+def test_a_single_number_stays_one(cls: type[Entry]) -> None:
+    module, x = made(cls), torch.tensor(0.3, requires_grad=True)
+    out = module(x) if len(cls.record.tensors) == 1 else module(x, x)
+    out.backward()
+    assert out.shape == ()
+
+
+def test_a_constrained_parameter_takes_a_parameter_and_prints_tensors() -> None:
+    layer = CLASSES["PACT"]()
+    layer.alpha = nn.Parameter(torch.tensor([3.0]))
+    assert_gradients([layer.alpha], [torch.tensor([3.0])])
+    assert repr(CLASSES["Snake"](2, alpha=torch.tensor([0.5, 2.0]))) == "Snake(num_parameters=2, alpha=[0.5, 2.0])"
 
 
 def test_gated_units_split_or_take_two() -> None:
@@ -206,6 +307,14 @@ def test_lsq_takes_its_step_from_data(channels: int) -> None:
     layer.calibrate(x)
     mean = x.abs().mean(1) if channels == 3 else x.abs().mean().reshape(1)
     assert_values([layer.step], [2 * mean / 7**0.5])
+
+
+def test_the_catalogue_knows_one_entry_and_its_fields() -> None:
+    (record,) = pb.catalogue("swish")
+    assert (record.formula, record.bits, record.ulp) == ("x * sigmoid(beta * x)", 32.0, None)
+    assert (list(record.parameters), record.source.startswith("Ramachandran")) == (["beta"], True)
+    assert pb.catalogue("silu")[0].ulp == (0.55, 1.0)
+    assert sorted(r.name for f in FAMILIES for r in pb.catalogue(f)) == [r.name for r in pb.catalogue()]
 
 
 def test_the_catalogue_prints_a_table() -> None:

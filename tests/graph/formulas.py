@@ -18,6 +18,9 @@ class Case(NamedTuple):
         numbers: Arguments that are Python numbers.
         torch_accuracy: The dtype whose accuracy PyTorch's own float64 gradient has, where it rounds constants.
         shapes: The shape of each argument that does not take the shape of its place.
+        kinds: The arguments that are ``complex``, an ``index``, or a ``mask``.
+        domain: What is said about the arguments, as ``pullback derive --complex`` says it.
+        once: Whether PyTorch has no second derivative of it.
     """
 
     text: str
@@ -25,6 +28,9 @@ class Case(NamedTuple):
     numbers: tuple[str, ...] = ()
     torch_accuracy: torch.dtype | None = None
     shapes: dict[str, tuple[int, ...]] = {}  # noqa: RUF012 - never changed
+    kinds: dict[str, str] = {}  # noqa: RUF012 - never changed
+    domain: str = "any"
+    once: bool = False
 
 
 F = "torch.nn.functional."

@@ -5,27 +5,44 @@ from __future__ import annotations
 import pytest
 import torch
 from formulas import ALONG, STRUCTURED, Case
-from test_derive import inputs, plain, printed, second
+from formulas_more import COMPLEX, PIECES
+from test_derive import can_have_gradient, inputs, plain, printed, second
 
 from pullback._tolerances import gradient_tolerance
 from pullback.graph.parse import parse
 from pullback.graph.source import function_source
 
-TABLE = {**ALONG, **STRUCTURED}
+TABLE = {**ALONG, **STRUCTURED, **PIECES, **{f"complex {name}": case for name, case in COMPLEX.items()}}
 
 
 @pytest.mark.parametrize("name", TABLE)
 def test_equals_autograd(name: str) -> None:
     case = TABLE[name]
     arguments = inputs(name, case, shapes=True)
-    tensors = [v for v in arguments.values() if isinstance(v, torch.Tensor)]
+    tensors = [v for v in arguments.values() if can_have_gradient(v)]
     want_out, out = plain(case)(*arguments.values()), printed(case).apply(*arguments.values())
     weight = torch.linspace(0.5, 1.5, want_out.numel(), dtype=torch.float64).reshape(want_out.shape)
+    weight = torch.complex(weight, weight.flip(-1)) if want_out.is_complex() else weight
     want = torch.autograd.grad(want_out, tensors, weight, create_graph=True)
     got = torch.autograd.grad(out, tensors, weight, create_graph=True)
     roughly = gradient_tolerance(torch.float64)._asdict()
     torch.testing.assert_close(got, want, **roughly)
-    torch.testing.assert_close(second(got, tensors), second(want, tensors), **roughly)
+    if not case.once:
+        torch.testing.assert_close(second(got, tensors), second(want, tensors), **roughly)
+
+
+@pytest.mark.parametrize("text", ["z / (1 + z.abs())", "z / z.abs()", "torch.sqrt(z ** 2)", "torch.exp(a * z)"])
+def test_where_complex_numbers_would_be_wrong_it_says_so(text: str) -> None:
+    """Nothing in the formula says that its arguments are complex, and no short gradient serves both kinds."""
+    case = Case(text, kinds={"z": "complex"})
+    arguments = inputs("refused", case)
+    with pytest.raises((TypeError, RuntimeError, NotImplementedError)):
+        printed(case).apply(*arguments.values()).abs().sum().backward()
+
+
+def test_gradients_of_real_arguments_need_no_conjugate() -> None:
+    assert "conj" in function_source(parse("torch.tanh(x) * y"))
+    assert "conj" not in function_source(parse("torch.tanh(x) * y", domain="real"))
 
 
 @pytest.mark.parametrize("name", ["norm_dim", "layer_norm", "soft_cross_entropy", "logsumexp", "cosine", "linear"])

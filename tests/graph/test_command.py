@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -29,13 +28,13 @@ def f(x, b):
 @f.grad("x")
 def _(g, x, b):
     sigmoid = torch.sigmoid(x * b)
-    return g * sigmoid * (1 + x * b * (1 - sigmoid))
+    return g * (sigmoid * (1 + x * b * (1 - sigmoid))).conj()
 
 
 @f.grad("b")
 def _(g, x, b):
     sigmoid = torch.sigmoid(x * b)
-    return g * sigmoid * (1 - sigmoid) * x * x
+    return g * (sigmoid * (1 - sigmoid) * x * x).conj()
 """
 
 
@@ -66,7 +65,7 @@ def test_reads_a_function_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main([f"{tmp_path}/a.py:bump"]) == 0
     out = capsys.readouterr().out
     assert "def bump(x, width=1.0):" in out
-    assert '@bump.grad("x")\ndef _(g, x, width, out):\n    return -2 * g * out * x / width**2\n' in out
+    assert '@bump.grad("x")\ndef _(g, x, width, out):\n    return -2 * g * (x * out).conj() / width**2\n' in out
 
 
 def test_traces_a_function_that_calls_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +89,7 @@ def test_traces_a_function_that_calls_others(tmp_path: Path, capsys: pytest.Capt
         ("0 < x < 1", "line 1, column 1", "join two with &"),
         ("def f(x):\n    return x * scale", "line 2, column 16", "a parameter or an earlier name"),
         ("torch.clamp(x, 1, 2, 3)", "line 1, column 1", "arguments that torch.clamp takes"),
-        ("x.real", "line 1, column 1", "math.pi"),
+        ("x.grad", "line 1, column 1", "math.pi"),
         ("for a in x: a", "line 1, column 1", "torch.where"),
         ("(x > 1) & (y > 2)", "line 1, column 1", "one tensor of numbers"),
         ("x, y", "line 1, column 1", "one tensor of numbers"),
@@ -134,15 +133,15 @@ from pullback.cli.derive import main
 assert main(["x * torch.sigmoid(b * x)"]) == 0
 assert "torch" not in sys.modules
 assert main(["torch.exp(-x**2 / (2 * s**2))"]) == 0
-began = time.perf_counter()
+began = time.process_time()
 assert main(["a * torch.tanh(b * x + c)"]) == 0
-print(time.perf_counter() - began)
+print(began, time.process_time() - began)
 """
 
 
 def test_needs_no_torch_and_little_time() -> None:
     """A formula is derived without importing PyTorch: within 2.5 s in a fresh process, 0.5 s in a warm one."""
-    began = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", STARVED], capture_output=True, text=True, check=True)
-    assert time.perf_counter() - began < 4 * 2.5  # a loaded machine is no failure; benchmarks hold the figure
-    assert float(done.stdout.splitlines()[-1]) < 4 * 0.5
+    cold, warm = map(float, done.stdout.splitlines()[-1].split())
+    assert cold < 2.5  # the processor's time, so that a loaded machine is no failure
+    assert warm < 0.5

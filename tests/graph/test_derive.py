@@ -15,6 +15,7 @@ import mpmath
 import pytest
 import torch
 from formulas import ALONG, CASES, STRUCTURED, Case
+from formulas_more import COMPLEX, PIECES
 
 from pullback._tolerances import gradient_tolerance, value_tolerance
 from pullback.graph.formula import Formula
@@ -34,8 +35,23 @@ def inputs(name: str, case: Case, shapes: bool = False) -> dict[str, object]:
             made[parameter.name] = 0.7
             continue
         shape = case.shapes.get(parameter.name, [(3, POINTS), (POINTS,), (3, 1), ()][at % 4] if shapes else (POINTS,))
-        made[parameter.name] = low + (high - low) * torch.rand(shape, generator=generator, dtype=torch.float64)
-    return {k: v.requires_grad_() if isinstance(v, torch.Tensor) else v for k, v in made.items()}
+        made[parameter.name] = _of_kind(case.kinds.get(parameter.name, ""), shape, low, high, generator)
+    return {k: v.requires_grad_() if can_have_gradient(v) else v for k, v in made.items()}
+
+
+def _of_kind(kind: str, shape: tuple[int, ...], low: float, high: float, generator: torch.Generator) -> torch.Tensor:
+    parts = [torch.rand(shape, generator=generator, dtype=torch.float64) for _ in range(2)]
+    if kind == "index":
+        return (2.9 * parts[0]).long()
+    if kind == "mask":
+        return parts[0] > 0.6
+    spread = [low + (high - low) * part for part in parts]
+    return torch.complex(*spread) if kind == "complex" else spread[0]
+
+
+def can_have_gradient(value: object) -> bool:
+    """Whether it is a tensor of real or complex numbers."""
+    return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
 
 
 def plain(case: Case, space: dict[str, object] | None = None) -> Callable[..., Any]:
@@ -50,7 +66,7 @@ def plain(case: Case, space: dict[str, object] | None = None) -> Callable[..., A
 
 def printed(case: Case, classic: bool = False) -> type[torch.autograd.Function]:
     """The printed autograd.Function, run on its own."""
-    formula = parse(case.text, numbers=case.numbers)
+    formula = parse(case.text, numbers=case.numbers, domain=case.domain)
     space: dict[str, object] = {}
     exec(autograd_source(formula, classic=classic), space)
     return space["Formula"]  # type: ignore[return-value]
@@ -74,7 +90,8 @@ def test_equals_autograd(name: str) -> None:
 
 def second(grads: tuple[torch.Tensor, ...], tensors: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """The gradient of a function of all gradients."""
-    total = sum((g.cos() * g).sum() for g in grads)
+    plain = [torch.view_as_real(g.resolve_conj()) if g.is_complex() else g for g in grads]
+    total = sum((g.cos() * g).sum() for g in plain)
     if not total.requires_grad:
         return tuple(map(torch.zeros_like, tensors))
     return torch.autograd.grad(total, tensors, allow_unused=True, materialize_grads=True)
@@ -114,8 +131,8 @@ def test_gradcheck(name: str) -> None:
 
 def test_printed_code_is_clean(tmp_path: Path) -> None:
     """Ruff has nothing to say about any printed code, and nothing to format."""
-    for name, case in {**ALONG, **STRUCTURED, **CASES}.items():
-        formula = parse(case.text, name=name, numbers=case.numbers)
+    for name, case in {**ALONG, **STRUCTURED, **PIECES, **COMPLEX, **CASES}.items():
+        formula = parse(case.text, name=name, numbers=case.numbers, domain=case.domain)
         for kind, text in printed_forms(formula).items():
             (tmp_path / f"{name}_{kind}.py").write_text(text)
     rules = "A,B,C4,E,F,I,N,PIE,RET,RUF,SIM,UP,W"

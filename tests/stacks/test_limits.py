@@ -11,6 +11,7 @@ from compare import assert_gradients
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import pullback as pb
+from pullback.check.stacks import STACKS, Setting
 from pullback.check.stacks.table import FLOOR
 from pullback.errors import DoubleBackwardError, ForwardModeError, StackError
 
@@ -165,3 +166,27 @@ def test_once_differentiable_is_believed_everywhere() -> None:
         torch.func.grad(lambda t: torch.func.grad(lambda u: once(u).sum())(t).sum())(x())
     with pytest.raises(ForwardModeError, match="opaque"):
         torch.func.jvp(once, (x(),), (x(),))
+
+
+@pb.function
+def product(a, b):
+    return a @ b
+
+
+@product.grad("a")
+def _(g, b):
+    return 3 * g @ b.mT
+
+
+@product.grad("b")
+def _(g, a):
+    return 5 * a.mT @ g
+
+
+@pytest.mark.parametrize("fn", [product, torch.matmul], ids=["Function", "plain code"])
+def test_a_region_is_not_differentiated_twice_where_its_graph_is_cut(fn: Any) -> None:
+    """What backward reads (transposed factors) was made inside the region, so PyTorch finds no way back."""
+    tensors = tuple(torch.ones(*shape, dtype=torch.float64) for shape in ((2, 3), (3, 2)))
+    setting = Setting(fn, tensors, (torch.ones(2, 2, dtype=torch.float64),), tensors)
+    with pytest.raises(RuntimeError, match=r"not have been used|double backward|does not require grad"):
+        STACKS["double backward of a compiled function"].run(setting)

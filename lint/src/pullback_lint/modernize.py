@@ -6,6 +6,7 @@ Formatting and comments are kept: whole lines move, nothing is printed anew.
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -16,10 +17,15 @@ from pullback_lint.fixes import apply
 from pullback_lint.model import tables
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.module import Module
+from pullback_lint.model.module import Module, ancestry
 from pullback_lint.model.queries import names_in
-from pullback_lint.model.walk import walk
+from pullback_lint.moving import Plan, Refusal, plan
 from pullback_lint.problem import Edit
+
+HARMLESS = frozenset({
+    "staticmethod", "classmethod", "typing.no_type_check", "torch.no_grad", "torch.jit.ignore", "torch.jit.unused",
+})  # fmt: skip
+"""Decorators of forward that do not look at its context."""
 
 
 class Outcome(NamedTuple):
@@ -28,10 +34,6 @@ class Outcome(NamedTuple):
     name: str
     line: int
     reason: str
-
-
-class Refusal(Exception):  # noqa: N818 # a refusal is an outcome, not an error
-    """A class cannot be rewritten without a change of meaning."""
 
 
 def modernize(
@@ -56,20 +58,45 @@ def modernize(
         SyntaxError: The source is not Python.
     """
     module = Module(source, place)
-    groups: list[tuple[Edit, ...]] = []
-    outcomes = []
-    for function in module.functions:
-        if function.is_operator or function.has_setup_context or not function.own(function.forward):
-            continue
-        try:
-            if leave and function.name in leave:
-                raise Refusal(leave[function.name])
-            groups.append(_rewrite(module, function, batched=function.name not in unbatched))
-            reason = ""
-        except Refusal as refusal:
-            reason = str(refusal)
-        outcomes.append(Outcome(function.name, function.node.lineno, reason))
-    return apply(source, groups)[0], outcomes
+    classic = [item for item in module.functions if not item.is_operator and not item.has_setup_context]
+    classic = [item for item in classic if item.own(item.forward)]
+    attempts = [
+        _attempt(module, item, (leave or {}).get(item.name, ""), item.name not in unbatched) for item in classic
+    ]
+    results = _with_their_bases(module, classic, attempts)
+    outcomes = [
+        Outcome(item.name, item.node.lineno, result if isinstance(result, str) else "")
+        for item, result in zip(classic, results, strict=True)
+    ]
+    return apply(source, [result for result in results if not isinstance(result, str)])[0], outcomes
+
+
+Attempt = tuple[Edit, ...] | str
+"""The edits that rewrite a class, or why it is left alone."""
+
+
+def _attempt(module: Module, function: Function, leave: str, batched: bool) -> Attempt:  # private
+    try:
+        return leave or _rewrite(module, function, batched=batched)
+    except Refusal as refusal:
+        return str(refusal)
+
+
+def _with_their_bases(module: Module, classic: list[Function], attempts: list[Attempt]) -> list[Attempt]:
+    """Leave bases alone whose derived classes stay: those would inherit a setup_context that does not fit."""
+    staying = [item for item, attempt in zip(classic, attempts, strict=True) if isinstance(attempt, str)]
+    above = {
+        base: item.name
+        for item in staying
+        if isinstance(item.node, ast.ClassDef)
+        for base, _, _ in ancestry(module, item.node)
+    }
+    return [
+        f"`{above[item.node]}`, which is derived from it, stays as it is"
+        if not isinstance(attempt, str) and item.node in above
+        else attempt
+        for item, attempt in zip(classic, attempts, strict=True)
+    ]
 
 
 def _rewrite(module: Module, function: Function, *, batched: bool) -> tuple[Edit, ...]:
@@ -77,23 +104,41 @@ def _rewrite(module: Module, function: Function, *, batched: bool) -> tuple[Edit
     if forward is None or not isinstance(function.node, ast.ClassDef):
         raise Refusal("it has no forward of its own")
     _check(module, function, forward)
-    moved = [statement for statement in forward.node.body if _uses_ctx(forward, statement)]
-    needed = set().union(*map(names_in, moved)) if moved else set()
-    _check_names(forward, moved, needed)
+    moves = plan(function, forward)
+    _check_lines(forward, moves)
     result = [_without_ctx(module, forward)]
-    result += [edits.delete_line(statement) for statement in moved]
-    result.append(_setup_context(module, forward, moved, needed))
+    result += [edit for node, text in moves.replaced.items() for edit in edits.replace_node(module, node, text)]
+    result += [Edit((_top(module, item), 0), ((item.end_lineno or 0) + 1, 0), "") for item in moves.moved]
+    result.append(_setup_context(module, forward, moves))
+    result += _padded(module, function)
     if batched and _can_be_batched(function):
         result.append(_vmap_rule(module, function.node))
     return tuple(result)
 
 
+def _padded(module: Module, function: Function) -> list[Edit]:
+    """Gradients for inputs with defaults: with setup_context these count as inputs even if no call passes them."""
+    if function.backward is None or function.forward is None or function.forward.vararg:
+        return []
+    found: list[Edit] = []
+    for result, elements in function.gradients:
+        missing = len(function.inputs) - len(elements)
+        added = edits.pad_return(module, result.node, missing)
+        if missing > 0 and isinstance(result.node.value, ast.Name) and elements[0].node is result.node.value:
+            added = (edits.insert_after(module, result.node.value, ", None" * missing),)
+        if missing > 0 and not (added and function.own(function.backward)):
+            raise Refusal(f"backward returns {len(elements)} gradients and would need {len(function.inputs)}")
+        found += added
+    return found
+
+
 def _check(module: Module, function: Function, forward: Method) -> None:
     """Refuse what the two-part form cannot express."""
-    if "staticmethod" not in forward.decorators:
+    if not {"staticmethod", "classmethod"} & set(forward.decorators):
         raise Refusal("forward is not a static method")
-    if len(forward.decorators) > 1:
-        raise Refusal("forward has further decorators")
+    strange = sorted(set(forward.decorators) - HARMLESS)
+    if strange:
+        raise Refusal(f"forward is decorated with `{strange[0]}`" if strange[0] else "forward has further decorators")
     if function.ctx_escapes:
         raise Refusal("forward hands its context to another function")
     if forward.node.args.kwarg or forward.node.args.kwonlyargs:
@@ -101,53 +146,24 @@ def _check(module: Module, function: Function, forward: Method) -> None:
     calls = (call.func for call in module.calls if isinstance(call.func, ast.Attribute))
     if any(func.attr == "forward" and names_in(func.value) == {function.name} for func in calls):
         raise Refusal("its forward is called directly in this file")
+
+
+def _check_lines(forward: Method, moves: Plan) -> None:
+    """Refuse to move a statement that shares its lines with one that stays."""
     for statement in forward.node.body:
-        if _uses_ctx(forward, statement) and not _is_movable(forward, statement):
-            raise Refusal(f"line {statement.lineno} uses the context together with the computation")
+        lines = {statement.lineno, statement.end_lineno}
+        if statement not in moves.moved and any(lines & {item.lineno, item.end_lineno} for item in moves.moved):
+            raise Refusal(f"line {statement.lineno} holds several statements")
+    if any(item.lineno == forward.node.lineno for item in moves.moved):
+        raise Refusal("forward is written in one line")
 
 
-def _uses_ctx(forward: Method, node: ast.AST) -> bool:
-    return forward.ctx in names_in(node)
-
-
-def _is_movable(forward: Method, node: ast.stmt) -> bool:
-    """Whether a statement does nothing but fill the context."""
-    if isinstance(node, ast.If):
-        return all(_is_movable(forward, child) for child in [*node.body, *node.orelse])
-    if isinstance(node, ast.Assign):
-        targets = [item for target in node.targets for item in getattr(target, "elts", [target])]
-        return all(isinstance(item, ast.Attribute) and forward.flow.is_ctx(item.value) for item in targets)
-    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
-        return isinstance(node, ast.Pass)
-    func = node.value.func
-    return isinstance(func, ast.Attribute) and forward.flow.is_ctx(func.value)
-
-
-def _check_names(forward: Method, moved: list[ast.stmt], needed: set[str]) -> None:
-    """Refuse to move statements that need more than inputs and outputs as they are at the end."""
-    inputs = {parameter.name for parameter in forward.parameters} | ({forward.vararg} if forward.vararg else set())
-    local = set(forward.flow.assignments)
-    outputs = set(_outputs(forward))
-    inner = needed & local - outputs
-    if inner:
-        raise Refusal(f"the context keeps `{min(inner)}`, which is neither an input nor an output")
-    rebound = needed & local & outputs
-    last = max((statement.lineno for statement in moved), default=0)
-    for name in sorted(rebound | (needed & inputs & local)):
-        stores = [node.lineno for node in walk(forward.node) if isinstance(node, ast.Name) and node.id == name
-                  and isinstance(node.ctx, ast.Store)]  # fmt: skip
-        if name in inputs or any(line > last for line in stores):
-            raise Refusal(f"`{name}` is assigned anew in forward")
-
-
-def _outputs(forward: Method) -> list[str]:
-    """The names that the only return of forward returns, in order; an empty name for anything else."""
-    returns = [item.node for item in forward.flow.returns.values()]
-    if len(returns) != 1 or returns[0].value is None:
-        return []
-    value = returns[0].value
-    elements = value.elts if isinstance(value, ast.Tuple) else [value]
-    return [element.id if isinstance(element, ast.Name) else "" for element in elements]
+def _top(module: Module, statement: ast.stmt) -> int:
+    """The line where a statement begins, with the comments that stand directly above it."""
+    top = statement.lineno
+    while re.match(rf"[ \t]{{{statement.col_offset}}}#", module.lines[top - 2]):
+        top -= 1
+    return top
 
 
 def _without_ctx(module: Module, forward: Method) -> Edit:
@@ -162,20 +178,29 @@ def _without_ctx(module: Module, forward: Method) -> Edit:
     return Edit(start, (line, column - stars), "")
 
 
-def _setup_context(module: Module, forward: Method, moved: list[ast.stmt], needed: set[str]) -> Edit:
+def _setup_context(module: Module, forward: Method, moves: Plan) -> Edit:
     line = module.lines[forward.node.lineno - 1]
     indent = line[: len(line) - len(line.lstrip())]
-    body = [*_unpack_inputs(forward, needed), *_unpack_outputs(forward, needed)]
-    for statement in moved:
-        lines = module.lines[statement.lineno - 1 : statement.end_lineno]
+    body = _unpacked(forward, moves)
+    for statement in sorted([*moves.moved, *moves.shared], key=lambda item: item.lineno):
+        lines = module.lines[_top(module, statement) - 1 : statement.end_lineno]
         body += textwrap.dedent("\n".join(lines)).split("\n")
-    text = ["", f"{indent}@staticmethod", f"{indent}def setup_context({forward.ctx}, inputs, output):"]
+    bound = "classmethod" in forward.decorators
+    first = f"{forward.node.args.args[0].arg}, " if bound else ""
+    text = ["", f"{indent}@{'classmethod' if bound else 'staticmethod'}"]
+    text += [f"{indent}def setup_context({first}{forward.ctx}, inputs, output):"]
     text += [f"{indent}    {item}" if item else "" for item in body or ["pass"]]
     end = (forward.node.end_lineno or forward.node.lineno) + 1
     return Edit((end, 0), (end, 0), "\n".join(text) + "\n")
 
 
-def _unpack_inputs(forward: Method, needed: set[str]) -> list[str]:
+def _unpacked(forward: Method, moves: Plan) -> list[str]:
+    """The lines that name inputs and outputs; outputs first where an input has their name."""
+    inputs, outputs = _unpack_inputs(forward, moves.needed), _unpack_outputs(forward, moves)
+    return outputs + inputs if "output" in {parameter.name for parameter in forward.parameters} else inputs + outputs
+
+
+def _unpack_inputs(forward: Method, needed: Collection[str]) -> list[str]:
     names = [parameter.name if parameter.name in needed else "_" for parameter in forward.parameters]
     if forward.vararg:
         names.append(f"*{forward.vararg if forward.vararg in needed else '_'}")
@@ -184,13 +209,13 @@ def _unpack_inputs(forward: Method, needed: set[str]) -> list[str]:
     return [f"({names[0]},) = inputs" if len(names) == 1 and not forward.vararg else f"{', '.join(names)} = inputs"]
 
 
-def _unpack_outputs(forward: Method, needed: set[str]) -> list[str]:
-    outputs = _outputs(forward)
+def _unpack_outputs(forward: Method, moves: Plan) -> list[str]:
     inputs = {parameter.name for parameter in forward.parameters}
-    names = [name if name in needed and name not in inputs else "_" for name in outputs]
-    if all(name == "_" for name in names):
+    wanted = (moves.needed - inputs) | {"*_"}
+    names = [name if name in wanted else "_" for name in moves.outputs]
+    if not set(names) - {"_", "*_"} or (names == ["output"] and not moves.is_tuple):
         return []
-    return [f"{', '.join(names)} = output"]
+    return [f"({names[0]},) = output" if moves.is_tuple and len(names) == 1 else f"{', '.join(names)} = output"]
 
 
 def _can_be_batched(function: Function) -> bool:
@@ -204,8 +229,11 @@ def _can_be_batched(function: Function) -> bool:
     return all(_is_batchable(call.dotted, call.name, is_method=call.receiver is not None) for call in calls)
 
 
+_UNBATCHED = tables.words("item tolist numpy nonzero unique")
+
+
 def _is_batchable(dotted: str, name: str, *, is_method: bool) -> bool:
-    known = name in tables.TENSOR_OPS | tables.META and name not in {"item", "tolist", "numpy", "nonzero", "unique"}
+    known = name in (tables.TENSOR_OPS | tables.META) - tables.RANDOM - _UNBATCHED
     return known and (is_method or dotted.startswith(("torch.", "math.")) or dotted in {"len", "isinstance"})
 
 

@@ -57,7 +57,7 @@ def _examine(
 ) -> TargetReport:
     started = time.perf_counter()
     best: TargetReport | None = None
-    looking = search.Search(target)
+    looking, clock = search.Search(target), search.Clock(3 * search.SECONDS)
     with state.restored():
         guesses, reason = looking.run()
     for values in itertools.chain(guesses, _later(looking)):
@@ -66,7 +66,7 @@ def _examine(
         )
         if best is None or _excuses(report, best):
             best = report
-        if not _doubtful(best) or time.perf_counter() - started > 3 * search.SECONDS:
+        if not _doubtful(best) or clock.over():
             break
     if best is None:
         best = TargetReport(target.name, target.kind, target.file, target.line, "none")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 
 from pullback._torch import TorchFunctionMode
-from pullback.check import compare
+from pullback.check import compare, context, state
 from pullback.check.case import Case
 from pullback.check.samples import Sample
 from pullback.define.decorate import function_of
@@ -99,9 +99,14 @@ def _leaks(case: Case) -> bool:
         return False
 
 
+def is_marked(case: Case) -> bool:
+    """Whether a comment for this checker says so: then even what no rule explains is taken as meant."""
+    return "surrogate" in case.target.notes
+
+
 def says_surrogate(case: Case) -> bool:
-    """Whether the word is in the code: then even what no rule explains is taken as meant."""
-    return "surrogate" in case.target.notes or _source_says(case.target.subject)
+    """Whether the word is in the code."""
+    return _source_says(case.target.subject)
 
 
 CONVENTION = re.compile(
@@ -125,6 +130,9 @@ ROUNDING = {
 }  # fmt: skip
 
 
+INPLACE = {torch.Tensor.round_, torch.Tensor.floor_, torch.Tensor.ceil_, torch.Tensor.trunc_, torch.Tensor.sign_}
+
+
 class StraightThrough(TorchFunctionMode):
     """Lets gradients pass through rounding while a forward runs: the usual meaning of a quantiser's gradient."""
 
@@ -132,7 +140,22 @@ class StraightThrough(TorchFunctionMode):
 
     def __torch_function__(self, func: object, types: object, args: tuple = (), kwargs: dict | None = None) -> object:  # type: ignore[type-arg]
         result = func(*args, **(kwargs or {}))  # type: ignore[operator]
+        self.met |= func in INPLACE
         if func in ROUNDING and isinstance(args[0], torch.Tensor) and args[0].requires_grad:
             self.met = True
             return args[0] + (result - args[0]).detach()
         return result
+
+
+def rounds(case: Case) -> bool:
+    """Whether forward rounds something on the way from its arguments: then it is a quantiser, whatever it is called."""
+    if case.target.plain is None:
+        return False
+    try:
+        state.seed()
+        _, passed = case.arguments.fresh()
+        with StraightThrough() as through:
+            case.target.plain(context.Context((True,) * len(passed)), *passed)
+    except Exception:  # the author's code does not run like this
+        return False
+    return bool(through.met)

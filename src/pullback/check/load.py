@@ -173,6 +173,8 @@ class _Nothing:
         self._name = name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if any(hasattr(value, "requires_grad") for value in (*args, *kwargs.values())):  # it is asked to compute
+            raise ModuleNotFoundError(f"_Nothing object: {self._name} is not installed here")
         if len(args) == 1 and callable(args[0]) and not kwargs:
             return args[0]  # a decorator
         return self

@@ -16,9 +16,21 @@ def main(argv: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--clear", action="store_true", help="remove all of them")
+    parser.add_argument("--build", action="store_true", help="build the node in C++ now, once for a version of PyTorch")
     options = parser.parse_args(argv)
+    if options.build:
+        print(built())
     print(cleared() if options.clear else shown())
     return 0
+
+
+def built() -> str:
+    """Whether the node in C++ is there now."""
+    from pullback.kernels import native
+
+    if not native.wanted():
+        return "the node in C++ is off: PULLBACK_NODE=0, or a platform without it"
+    return "the node in C++ is ready" if native.wait() else "the node in C++ could not be built; kernels do without it"
 
 
 def shown() -> str:

@@ -48,6 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--number", action="append", default=[], metavar="NAME", help="an argument that is a Python number"
     )
+    for domain, said in (("real", "arguments are real tensors"), ("complex", "arguments may be complex tensors")):
+        parser.add_argument(f"--{domain}", dest="domain", action="store_const", const=domain, default="any", help=said)
     return parser
 
 
@@ -70,10 +72,10 @@ def _formula(options: argparse.Namespace) -> Formula:
     if path.endswith(".py"):
         text = _function_text(Path(path), name)
         try:
-            return parse(text, name=name, numbers=tuple(options.number))
+            return parse(text, name=name, numbers=tuple(options.number), domain=options.domain)
         except UsageError:  # it calls other functions, or is no single formula: PyTorch's tracer sees through that
             return _traced(Path(path), name, set(options.number))
-    return parse(options.formula, name=options.name, numbers=tuple(options.number))
+    return parse(options.formula, name=options.name, numbers=tuple(options.number), domain=options.domain)
 
 
 def _function_text(path: Path, name: str) -> str:

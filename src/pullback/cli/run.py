@@ -8,6 +8,7 @@ import os
 import runpy
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -73,23 +74,36 @@ def _script(options: argparse.Namespace) -> int:
 def _write(report: Any, options: argparse.Namespace) -> None:
     from pullback.check import formats
 
-    rank = os.environ.get("RANK")
-    if options.output and rank is not None:
-        report = _together(report, Path(options.output), int(rank), int(os.environ.get("WORLD_SIZE", "1")))
-    text = formats.FORMATS[options.format](report)
-    if options.output:
-        Path(options.output).write_text(text + "\n", encoding="utf-8")
+    form = formats.FORMATS[options.format]
+    if not options.output:
+        print(form(report), file=sys.stderr)
+    elif "RANK" in os.environ:
+        _together(report, Path(options.output), form)
     else:
-        print(text, file=sys.stderr)
+        Path(options.output).write_text(form(report) + "\n", encoding="utf-8")
 
 
-def _together(report: Any, output: Path, rank: int, world: int) -> Any:
+def _together(report: Any, output: Path, form: Callable[[Any], str]) -> None:
     """What all ranks that have ended so far have found; each keeps its own part beside the whole, as JSON."""
     from pullback.check.watch import merged
 
-    _part(output, rank).write_text(json.dumps(report.to_dict(), default=str) + "\n", encoding="utf-8")
-    parts = [part for part in (_part(output, one) for one in range(world)) if part.exists()]
-    return merged([json.loads(part.read_text(encoding="utf-8")) for part in parts])
+    _replace(_part(output, int(os.environ["RANK"])), json.dumps(report.to_dict(), default=str))
+    parts: list[Path] = []
+    while parts != (ended := _parts(output)):  # another rank may have ended since, and have written before this one
+        parts = ended
+        _replace(output, form(merged([json.loads(part.read_text(encoding="utf-8")) for part in parts])))
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file at once: whoever reads it meanwhile sees the old one or the new one."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    new.write_text(text + "\n", encoding="utf-8")
+    new.replace(path)
+
+
+def _parts(output: Path) -> list[Path]:
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    return [part for part in (_part(output, rank) for rank in range(world)) if part.exists()]
 
 
 def _part(output: Path, rank: int) -> Path:

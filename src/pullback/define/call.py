@@ -16,7 +16,7 @@ import torch
 from pullback import _describe
 from pullback._tolerances import gradient_tolerance
 from pullback._torch import VmapInfo, in_transform, tracing_graph
-from pullback.define import leaving, running
+from pullback.define import checks, leaving, running
 from pullback.define.derivative import differentiable, vjp
 from pullback.define.fit import Like, fit, like
 from pullback.define.function import Function
@@ -124,6 +124,7 @@ class Call:
         except Exception as error:
             where = f"{self.function.name} ({self.function.where})"
             leaving.explain(error, where, self.function.name, self.function.fn, tensors)
+            checks.mistyped(self.function, self.args.join(tensors), error)
             if not isinstance(error, PullbackError):
                 error.add_note(f"while running the forward of {self.function.name} ({self.function.where})")
             raise

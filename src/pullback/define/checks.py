@@ -13,13 +13,14 @@ from pullback.define.captures import captures, reachable, refers_to, refuse_trai
 from pullback.define.derivative import Derived
 from pullback.define.keep import keep
 from pullback.define.rule import Rule, defaulted, never_reads, returns_nothing
-from pullback.errors import DefinitionError
+from pullback.errors import DefinitionError, PullbackError, UsageError
 
 if TYPE_CHECKING:
     from pullback.define.function import Function
 
 AUTOCAST = ("leave", "float32", "autocast")
 KEEP = ("lossless", "small", "named")
+TENSOR = (torch.Tensor, "torch.Tensor", "Tensor")  # an annotation; as text where annotations are not evaluated
 FUSE = ("auto", True, False)
 
 
@@ -196,6 +197,20 @@ def not_opaque(function: Function[..., Any]) -> DefinitionError:
         f"a Function without opaque= ({function.where})",
         f'@pb.function(opaque="mylib::{function.name}"), or drop the fake',
     )
+
+
+def mistyped(function: Function[..., Any], values: dict[str, Any], error: Exception) -> None:
+    """Say so if a forward failed and was given something else in the place of a tensor that its signature names.
+
+    Raises:
+        UsageError: If that is so.
+    """
+    parameters = function.arguments.signature.parameters
+    for name, value in {} if isinstance(error, PullbackError) else values.items():
+        if parameters[name].annotation in TENSOR and not isinstance(value, torch.Tensor):
+            do = f"make it one: {function.name}(torch.as_tensor(…))" if value is not None else "give it"
+            who = f"{function.name} ({function.where})"
+            raise UsageError(who, f"argument {name!r} is a tensor", _describe.value(value), do) from error
 
 
 def _may_keep(function: Function[..., Any]) -> bool:

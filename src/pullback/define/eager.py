@@ -169,7 +169,9 @@ def _way_in(function: Function[..., Any], shape: Shape) -> Entry:
 
     forward = through_all(function, shape, (), function.fn)
     helpers = {"get": classes.get, "missing": missing, "other": other, "odd": odd, "OtherWay": OtherWay}
-    return source.way_in(function, shape, forward=forward, **helpers)
+    way = source.way_in(function, shape, forward=forward, **helpers)
+    function.ways_in.append((shape, way))
+    return way
 
 
 # ---- the class

@@ -77,7 +77,10 @@ class Function(Generic[P, R]):
         self.general: Any = None  # the autograd.Function for every stack but plain eager, once it is made
         self.face: Any = self  # the Python function that users hold
         self.entries: dict[Any, Callable[..., Any]] = {}  # by argument types: the fast way in
+        self.ways_in: list[tuple[Any, Callable[..., Any]]] = []  # those written so far, with the shape of their calls
+        self.fronts: list[Any] = []  # what may stand before them
         self.kernels: dict[Any, Any] = {}  # what the way of kernels knows about its calls, by needed arguments
+        self.graphs: dict[Any, Any] = {}  # and what that of graphs knows
         self.plain = False  # whether forward under plain autograd may serve a call: nothing is declared about it
         self.operator: Any = None  # what stands for the forward where no stack may look into it
         checks.options(self)
@@ -418,5 +421,7 @@ class Function(Generic[P, R]):
 
     def _changed(self) -> None:
         self.entries.clear()
+        self.ways_in.clear()
+        self.fronts.clear()
         self._plans.clear()
         self.linear = None

@@ -11,5 +11,6 @@ from pullback.functional.quantizers import *
 from pullback.functional.record import RECORDS
 from pullback.functional.safe import *
 from pullback.functional.surrogates import *
+from pullback.kernels import way as way  # entries are fused, also for who imports no other part of pullback
 
 __all__ = sorted(RECORDS)

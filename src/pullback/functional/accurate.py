@@ -14,12 +14,15 @@ from pullback.functional.cores import (
     folded,
     gelu_slope,
     logistic,
+    logistic_pair,
+    logistic_slope,
     negative,
     normal_cdf,
     sech2,
     silu_slope,
     tangent,
 )
+from pullback.functional.limits import positive
 from pullback.functional.record import entry
 from pullback.functional.wide import narrow, wide
 
@@ -103,7 +106,8 @@ def gelu_tanh_slope(x: torch.Tensor) -> torch.Tensor:
     x = x.clamp(-40, 40)
     u = inside_tanh(x)
     inner = 1.5957691216057308 * x * (1 + 0.134145 * x * x)
-    return logistic(u) * (1 + inner * logistic(-u))
+    s, t = logistic_pair(u)
+    return s * (1 + inner * t)
 
 
 @entry(
@@ -209,8 +213,7 @@ def sigmoid(input: torch.Tensor) -> torch.Tensor:
 
 @sigmoid.grad("input")
 def _(g: torch.Tensor, input: torch.Tensor) -> torch.Tensor:
-    x = wide(input)
-    return g * (logistic(x) * logistic(-x))
+    return g * logistic_slope(wide(input))
 
 
 @entry(
@@ -234,6 +237,7 @@ def softplus(input: torch.Tensor, beta: float = 1.0, threshold: float = 20.0) ->
         >>> softplus(torch.tensor([-50.0, 0.0, 50.0]))
         tensor([1.9287e-22, 6.9315e-01, 5.0000e+01])
     """
+    positive("softplus", "beta", beta)
     x = beta * wide(input)
     return narrow((torch.where(x > 0, x, 0.0) + torch.log1p(torch.exp(folded(x)))) / beta, input)
 
@@ -344,6 +348,7 @@ def celu(input: torch.Tensor, alpha: float = 1.0, inplace: bool = False) -> torc
         tensor([-0.7869,  0.0000,  1.0000])
     """
     not_in_place("celu", inplace)
+    positive("celu", "alpha", alpha)
     x = wide(input)
     return narrow(torch.where(x > 0, x, alpha * torch.expm1(negative(x) / alpha)), input)
 
@@ -384,7 +389,9 @@ def shrink_near_zero(x: torch.Tensor) -> torch.Tensor:
     t = x * x
     series = 1 / 3 + t * (1 / 30 + t * (1 / 840 + t * (1 / 45360 + t * (1 / 3991680 + t * (
         1 / 518918400 + t * (1 / 93405312000 + t * (1 / 22230464256000 + t / 6758061133824000)))))))  # fmt: skip
-    return x * t * series / torch.cosh(x)
+    cosh = 1 + t * (1 / 2 + t * (1 / 24 + t * (1 / 720 + t * (1 / 40320 + t * (1 / 3628800 + t * (
+        1 / 479001600 + t * (1 / 87178291200 + t * (1 / 20922789888000 + t / 6402373705728000))))))))  # fmt: skip
+    return x * t * series / cosh
 
 
 @entry(
@@ -478,12 +485,10 @@ def logcosh(input: torch.Tensor) -> torch.Tensor:
         >>> logcosh(torch.tensor([1e-4, 1.0, 100.0]))
         tensor([5.0000e-09, 4.3378e-01, 9.9307e+01])
     """
-    x = wide(input)
-    half = torch.sinh(0.5 * x.clamp(-1, 1))
-    f = folded(x)
-    return narrow(
-        torch.where(f > -1, torch.log1p(2 * half * half), torch.log1p(torch.exp(2 * f)) - f - 0.6931471805599453), input
-    )
+    f = folded(wide(input))
+    m, near = torch.expm1(f), f > -1  # cosh(x) - 1 = m²/(2·exp(f)) without cancellation, and exp(f) = 1 + m
+    inner = torch.where(near, m * m / (2 * torch.where(near, 1 + m, 1.0)), (1 + m) * (1 + m))
+    return narrow(torch.log1p(inner) - torch.where(near, 0.0, f + 0.6931471805599453), input)
 
 
 @logcosh.grad("input")

@@ -21,12 +21,25 @@ def negative(x: torch.Tensor) -> torch.Tensor:
 def logistic(x: torch.Tensor) -> torch.Tensor:
     """1 / (1 + exp(-x)), also where exp(-x) is infinite."""
     e = torch.exp(folded(x))
-    return torch.where(x < 0, e, 1.0) / (1 + e)
+    return torch.where(x < 0, e, 1.0) * (1 / (1 + e))
 
 
 @logistic.grad("x")
 def _(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    return g * logistic(x) * logistic(-x)  # not y·(1 - y), which is zero as soon as y is rounded to one
+    return g * logistic_slope(x)  # not y·(1 - y), which is zero as soon as y is rounded to one
+
+
+def logistic_slope(x: torch.Tensor) -> torch.Tensor:
+    """The derivative of logistic, logistic(x)·logistic(-x), from one exponential."""
+    e = torch.exp(folded(x))
+    return e / (1 + e).square()
+
+
+def logistic_pair(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """logistic(x) and logistic(-x), from one exponential."""
+    e = torch.exp(folded(x))
+    r = 1 / (1 + e)
+    return torch.where(x < 0, e, 1.0) * r, torch.where(x < 0, 1.0, e) * r
 
 
 @function
@@ -42,7 +55,7 @@ def _(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 def sech2(x: torch.Tensor) -> torch.Tensor:
     """1 / cosh(x)², the derivative of tanh."""
-    return 4 * logistic(2 * x) * logistic(-2 * x)
+    return 4 * logistic_slope(2 * x)
 
 
 def normal_cdf(x: torch.Tensor) -> torch.Tensor:
@@ -57,8 +70,8 @@ def normal_pdf(x: torch.Tensor) -> torch.Tensor:
 
 def silu_slope(x: torch.Tensor) -> torch.Tensor:
     """The derivative of x·logistic(x), at infinity too."""
-    x = x.clamp(-800, 800)
-    return logistic(x) * (1 + x * logistic(-x))
+    s, t = logistic_pair(x)
+    return s * (1 + x.clamp(-800, 800) * t)
 
 
 def gelu_slope(x: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,7 @@ import torch
 
 from pullback.define.decorate import function
 from pullback.define.keep import keep
-from pullback.functional.cores import logistic, sech2, silu_slope
+from pullback.functional.cores import logistic, logistic_slope, sech2, silu_slope
 from pullback.functional.record import Parameter, entry
 from pullback.functional.wide import narrow, upcast
 
@@ -146,7 +146,7 @@ def _(g: torch.Tensor, x: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
 @swish.grad("beta")
 def _(g: torch.Tensor, x: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
     w = upcast(x)
-    return g * w * logistic(beta * w) * (w * logistic(-beta * w))
+    return g * (w * (w * logistic_slope(beta * w)))
 
 
 @entry(
@@ -252,7 +252,7 @@ def _(g: torch.Tensor, x: torch.Tensor, p1: torch.Tensor, p2: torch.Tensor, beta
 @acon_c.grad("beta")
 def _(g: torch.Tensor, x: torch.Tensor, p1: torch.Tensor, p2: torch.Tensor, beta: torch.Tensor) -> torch.Tensor:
     u = (p1 - p2) * upcast(x)
-    return g * (u * logistic(beta * u)) * (u * logistic(-beta * u))
+    return g * (u * (u * logistic_slope(beta * u)))
 
 
 @entry(

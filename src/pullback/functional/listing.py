@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import torch
-
-from pullback._tolerances import CERTIFIED
 from pullback.errors import UsageError
 from pullback.functional.record import RECORDS, Record
-from pullback.functional.sample import kept_bits
 
+FAMILIES = {
+    "accurate": "the common activations with all their digits",
+    "learnable": "activations that learn",
+    "gated": "gated units",
+    "surrogate": "steps with the gradient of a smooth function, and straight-through rounding",
+    "quantiser": "quantisers whose range is learnt",
+    "modifier": "what changes a gradient and no value",
+    "safe": "maths with finite gradients",
+}
 COLUMNS = ("name", "formula", "learns", "keeps", "ULP", "source")
 WIDEST = 44
 
@@ -24,9 +29,8 @@ class Catalogue(tuple[Record, ...]):
 
 def cells(record: Record) -> tuple[str, ...]:
     """One row: name, formula, parameters, bits kept per element of float32, bound of the error, source."""
-    bound = f"{CERTIFIED[torch.bfloat16]:g}; {CERTIFIED[torch.float32]:g}" if record.certified else ""
-    learns = ", ".join(record.parameters)
-    return record.name, record.headline, learns, f"{kept_bits(record):g} bit", bound, record.source
+    bound = "; ".join(f"{u:g}" for u in record.ulp or ())
+    return record.name, record.headline, ", ".join(record.parameters), f"{record.bits:g} bit", bound, record.source
 
 
 def fit(text: str, width: int) -> str:
@@ -39,15 +43,16 @@ def catalogue(family: str | None = None) -> Catalogue:
 
     Args:
         family: One of the lists only: ``"accurate"``, ``"gated"``, ``"learnable"``, ``"modifier"``, ``"quantiser"``,
-            ``"safe"`` or ``"surrogate"``.
+            ``"safe"`` or ``"surrogate"``; or the name of one entry.
 
     Returns:
-        A tuple of records that prints as a table. *keeps* is per element of the input in float32, when all arguments
+        A tuple of records that prints as a table; each has ``name``, ``formula``, ``parameters``, ``bits``, ``ulp``,
+        ``source`` and more. *keeps* is per element of the input in float32, when all arguments
         need a gradient; *ULP* bounds the error of value and gradient in units in the last place: over all inputs of
         16 bits, and in float32.
 
     Raises:
-        UsageError: If there is no such family.
+        UsageError: If there is no such family or entry.
 
     Example:
         >>> import pullback as pb
@@ -58,7 +63,7 @@ def catalogue(family: str | None = None) -> Catalogue:
         squared_relu  square(relu(x))                       32 bit       So et al. 2021 (Primer), arXiv:2109.08668
         swiglu        gate * sigmoid(gate) * value          64 bit       Shazeer 2020, arXiv:2002.05202
     """
-    families = sorted({record.family for record in RECORDS.values()})
-    if family is not None and family not in families:
-        raise UsageError("pullback.catalogue", "family is one of the lists", repr(family), f"give one of {families}")
-    return Catalogue(RECORDS[name] for name in sorted(RECORDS) if family in (None, RECORDS[name].family))
+    if family not in (None, *FAMILIES, *RECORDS):
+        do = f"give one of {sorted(FAMILIES)}"
+        raise UsageError("pullback.catalogue", "family is one of the lists, or an entry", repr(family), do)
+    return Catalogue(RECORDS[name] for name in sorted(RECORDS) if family in (None, name, RECORDS[name].family))

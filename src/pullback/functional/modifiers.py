@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from pullback.define.decorate import function
+from pullback.functional.limits import not_negative, positive
 from pullback.functional.record import entry
 from pullback.functional.wide import upcast
 
@@ -79,6 +80,7 @@ def clip_gradient(x: torch.Tensor, bound: float = 1.0) -> torch.Tensor:
         >>> torch.autograd.grad((clip_gradient(x, 1.0) * torch.tensor([0.5, -7.0])).sum(), x)
         (tensor([ 0.5000, -1.0000]),)
     """
+    not_negative("clip_gradient", "bound", bound)
     return x
 
 
@@ -108,6 +110,7 @@ def clip_gradient_norm(x: torch.Tensor, max_norm: float = 1.0, dim: int | tuple[
         >>> torch.autograd.grad((clip_gradient_norm(x, 1.0) * torch.tensor([3.0, -4.0])).sum(), x)
         (tensor([ 0.6000, -0.8000]),)
     """
+    positive("clip_gradient_norm", "max_norm", max_norm)
     return x
 
 
@@ -153,6 +156,7 @@ def noise_gradient(x: torch.Tensor, std: float = 0.0) -> torch.Tensor:
         >>> torch.autograd.grad(noise_gradient(x, 0.1).sum(), x)[0].shape
         torch.Size([3])
     """
+    not_negative("noise_gradient", "std", std)
     return x
 
 

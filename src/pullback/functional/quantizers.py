@@ -8,6 +8,7 @@ import torch
 
 from pullback.define.decorate import function
 from pullback.define.keep import keep
+from pullback.functional.limits import positive
 from pullback.functional.record import Parameter, entry
 
 FAMILY = "quantiser"
@@ -34,6 +35,8 @@ def lsq(x: torch.Tensor, step: torch.Tensor, low: int = -128, high: int = 127) -
         >>> lsq(torch.tensor([0.26, 0.12, 9.0]), torch.tensor(0.25), low=-4, high=3)
         tensor([0.2500, 0.0000, 0.7500])
     """
+    positive("lsq", "step", step)
+    positive("lsq", "high - low", high - low)
     return (torch.round(x / step).clamp(low, high) * step).to(x.dtype)
 
 
@@ -68,6 +71,7 @@ def pact_quantize(x: torch.Tensor, alpha: torch.Tensor, levels: int = 255) -> to
         >>> pact_quantize(torch.tensor([-1.0, 2.2, 9.0]), torch.tensor(6.0), levels=3)
         tensor([0., 2., 6.])
     """
+    positive("pact_quantize", "levels", levels)
     above = x >= alpha
     inside = (x > 0) & ~above
     clipped = torch.where(above, alpha, torch.where(inside, x, 0.0))

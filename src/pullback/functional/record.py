@@ -11,6 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import torch
+
+from pullback._tolerances import CERTIFIED
+
 F = TypeVar("F")
 Formula = str | Callable[..., Any]
 RECORDS: dict[str, Record] = {}
@@ -103,6 +107,18 @@ class Record:
     def certified(self) -> bool:
         """Whether its accuracy is proved over all inputs of 16 bits."""
         return bool(self.slope)
+
+    @property
+    def ulp(self) -> tuple[float, float] | None:
+        """The bounds of the error of value and gradient, in 16 bits and in float32; ``None`` if not certified."""
+        return (CERTIFIED[torch.bfloat16], CERTIFIED[torch.float32]) if self.certified else None
+
+    @property
+    def bits(self) -> float:
+        """What waits for backward, in bits for each element of an input of float32; all arguments need a gradient."""
+        from pullback.functional.sample import kept_bits  # which makes its arguments from records
+
+        return kept_bits(self)
 
 
 def entry(family: str, formula: Formula, **known: Any) -> Callable[[F], F]:

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from pullback.define.decorate import function, function_from
-from pullback.functional.cores import logistic, normal_pdf
+from pullback.functional.cores import logistic_slope, normal_pdf
+from pullback.functional.limits import not_negative, positive
 from pullback.functional.record import Parameter, entry
 from pullback.functional.wide import upcast
 
@@ -25,6 +26,7 @@ def spike(name: str, what: str, density: Callable[[torch.Tensor], torch.Tensor],
     """A step with the gradient of ``like``, whose derivative by x / width is ``density``."""
 
     def forward(x: torch.Tensor, width: torch.Tensor | float = 1.0) -> torch.Tensor:
+        positive(name, "width", width)
         return (x > 0).to(x.dtype)
 
     forward.__name__ = forward.__qualname__ = name
@@ -59,7 +61,7 @@ def spike(name: str, what: str, density: Callable[[torch.Tensor], torch.Tensor],
 spike_sigmoid = spike(
     "spike_sigmoid",
     "a sigmoid",
-    lambda u: logistic(u) * logistic(-u),
+    logistic_slope,
     "sigmoid(x / width)",
     "Zenke, Vogels 2021, Neural Computation 33",
 )
@@ -200,6 +202,7 @@ def ternary_ste(x: torch.Tensor, threshold: float = 0.5) -> torch.Tensor:
         >>> ternary_ste(torch.tensor([-0.7, 0.3, 2.0]))
         tensor([-1.,  0.,  1.])
     """
+    not_negative("ternary_ste", "threshold", threshold)
     return torch.sign(x) * (x.abs() > threshold)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 import sympy as sp
 
 from pullback.graph.branches import gather, guard
+from pullback.graph.conjugate import conjugated, prepared
 from pullback.graph.formula import COTANGENT, OUT, Formula, symbol
 from pullback.graph.functions import Term, nonzero, where
 from pullback.graph.printer import fades
@@ -26,11 +27,15 @@ def gradients(formula: Formula, names: Iterable[str] | None = None) -> dict[str,
     >>> gradients(parse("torch.exp(b * x)"))["x"].free_symbols == {COTANGENT, OUT, symbol("b")}
     True
     """
-    out = stable(formula.out)
+    plain, kinds = prepared(formula)
+    out = stable(plain)
     wanted = formula.tensors if names is None else tuple(names)
     if out.has(Along):
-        return {name: finished(formula, out, grad) for name, grad in through(formula, out, wanted).items()}
-    return {name: finished(formula, out, COTANGENT * slope(out, symbol(name))) for name in wanted}
+        found = through(formula, out, wanted)
+    else:
+        found = {name: COTANGENT * slope(out, symbol(name)) for name in wanted}
+    as_written = out == plain  # otherwise the output may overflow
+    return {n: conjugated(finished(formula, out, g, as_written), symbol(n), out, kinds) for n, g in found.items()}
 
 
 def slope(term: Term, x: Term) -> Term:
@@ -38,11 +43,10 @@ def slope(term: Term, x: Term) -> Term:
     return everywhere(simplest(stable(differentiate(term, x))), spread)
 
 
-def finished(formula: Formula, out: Term, grad: Term) -> Term:
+def finished(formula: Formula, out: Term, grad: Term, with_out: bool) -> Term:
     """A gradient with its branches gathered and guarded, written with the output where that is less."""
     grad = gather(grad, formula.is_tensor)
-    reused = with_output(grad, formula, out) if out == formula.out else grad  # as written, the output may overflow
-    return guard(reused, formula.is_tensor)
+    return guard(with_output(grad, formula, out) if with_out else grad, formula.is_tensor)
 
 
 def through(formula: Formula, out: Term, names: Iterable[str]) -> dict[str, Term]:

@@ -6,7 +6,8 @@ import ast
 import copy
 import re
 
-_TIGHT = re.compile(r"(?<![\w.)\]])([A-Za-z_]\w*|\d[\w.]*) \*\* (-?[A-Za-z_]\w*|-?\d[\w.]*)(?![\w.(\[])")
+_TIGHT = re.compile(r"(?<![\w.)\]])([A-Za-z_]\w*(?:[.]\w+)*|\d[\w.]*) \*\* (-?[A-Za-z_]\w*|-?\d[\w.]*)(?![\w.(\[])")
+_ATTRIBUTES = re.compile(r"\)((?:[.]\w+)+)$")
 _LEVELS = ((ast.BitOr,), (ast.BitAnd,), (ast.Add, ast.Sub), (ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.MatMult))
 _SIGNS = {
     ast.Add: "+",
@@ -29,6 +30,7 @@ def unparse(node: ast.AST) -> str:
     """
     marked = _Marked().visit(copy.deepcopy(node))
     code = _TIGHT.sub(r"\1**\2", ast.unparse(ast.fix_missing_locations(marked))).replace("_negated_(", "(")
+    code = re.sub(r"(\d)e\+(\d)", r"\1e\2", code)
     return re.sub(r"'([^'\"\\]*)'", r'"\1"', code)
 
 
@@ -43,12 +45,15 @@ class _Marked(ast.NodeTransformer):
 
 
 def fold(line: str, room: int) -> str:
-    """A statement in lines that fit, where it has an outermost operator or call to fold at."""
-    if len(line) <= room:
+    """A statement without needless parentheses, in lines that fit if it has an outermost operator or call."""
+    if line.startswith(("if ", " ")):
         return line
     node = ast.parse(line).body[0]
     value = getattr(node, "value", None)
-    if value is None:
+    if value is None or any(isinstance(target, ast.Tuple) for target in getattr(node, "targets", [])):
+        return line
+    line = unparse(node)
+    if len(line) <= room:
         return line
     head = line[: len(line) - len(unparse(value))]
     if isinstance(value, ast.BinOp):
@@ -57,11 +62,44 @@ def fold(line: str, room: int) -> str:
             return split
         inner = [whole] if len(whole) + 4 <= room else [p for part in _terms(value) for p in _deeper(part, room - 4)]
         return "\n".join([f"{head}(", *(f"    {part}" for part in inner), ")"])
+    if isinstance(value, ast.Subscript):
+        return _at_rightmost(head + unparse(value), room) or _pulled(head, value, room) or line
     return _call(head, value, room) if isinstance(value, ast.Call) else line
 
 
+def _at_rightmost(text: str, room: int) -> str:
+    """A chain of calls and subscripts, split at the rightmost bracket up to which it fits."""
+    depth, end = 0, len(text)
+    for at in range(len(text) - 1, 0, -1):
+        if text[at] in ")]":
+            depth, end = depth + 1, at if depth == 0 else end
+        elif text[at] in "([":
+            depth -= 1
+            if depth == 0 and at < room and text[at + 1 : end] and len(text) - end <= room and end - at + 3 <= room:
+                return f"{text[: at + 1]}\n    {text[at + 1 : end]}\n{text[end:]}"
+    return ""
+
+
+def _pulled(head: str, value: ast.Subscript, room: int) -> str:
+    """``torch.func.vjp(lambda argument: …, x)[1](g)[0]``, with the first call's arguments in lines of their own."""
+    pulled = value.value.func if isinstance(value.value, ast.Call) else None
+    call = pulled.value if isinstance(pulled, ast.Subscript) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.args[0], ast.Lambda):
+        return ""
+    made, at = call.args
+    tail = unparse(value)[len(unparse(call)) :]
+    inner = [f"    {unparse(made)}, {unparse(at)}"]
+    if len(inner[0]) > room:
+        body = made.body if isinstance(made, ast.Lambda) and len(unparse(made)) + 5 > room else None
+        text = _call("lambda argument: ", body, room - 4) if isinstance(body, ast.Call) else unparse(made)
+        inner = [*(f"    {line}" for line in f"{text},".split("\n")), f"    {unparse(at)},"]
+    return "\n".join([f"{head}{unparse(call.func)}(", *inner, f"){tail}"])
+
+
 def _at_last_bracket(text: str, room: int) -> str:
-    """A text that ends with a bracket, split there; nothing where that does not fit."""
+    """A text that ends with a bracket, and attributes maybe, split there; nothing where that does not fit."""
+    found = _ATTRIBUTES.search(text)
+    text, tail = (text[: found.start(1)], found[1]) if found else (text, "")
     depth, at = 0, len(text) - 1
     while text.endswith(")") and at > 0:
         depth += {")": 1, "(": -1}.get(text[at], 0)
@@ -69,7 +107,7 @@ def _at_last_bracket(text: str, room: int) -> str:
             break
         at -= 1
     inner = text[at + 1 : -1]
-    return f"{text[: at + 1]}\n    {inner}\n)" if 0 < at < room and len(inner) + 4 <= room else ""
+    return f"{text[: at + 1]}\n    {inner}\n){tail}" if 0 < at < room and len(inner) + 4 <= room else ""
 
 
 def _terms(value: ast.BinOp) -> list[str]:

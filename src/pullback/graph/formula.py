@@ -42,7 +42,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Formula:
-    """A function of real tensors and numbers with one output.
+    """A function of tensors and numbers with one output.
 
     Args:
         name: What the function is called.
@@ -50,6 +50,8 @@ class Formula:
         out: The output as a SymPy expression of the parameters.
         body: The function's own statements, ready to paste; the last one returns the output.
         named: What its author calls the intermediate results.
+        domain: ``complex`` or ``real`` where its author says so of the arguments, else ``any``.
+        real: The parameters that go into functions which only real tensors have.
     """
 
     name: str
@@ -57,6 +59,8 @@ class Formula:
     out: Term
     body: tuple[str, ...] = ()
     named: dict[Term, str] = field(default_factory=dict)
+    domain: str = "any"
+    real: frozenset[Term] = frozenset()
 
     @cached_property
     def tensors(self) -> tuple[str, ...]:

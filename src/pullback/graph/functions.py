@@ -86,8 +86,23 @@ class absolute(Pointwise):  # noqa: N801 - spelled as in PyTorch
             return x
         return cls(-x) if x.is_number is False and x.could_extract_minus_sign() else -x if x.is_nonpositive else None
 
-    def _eval_power(self, exponent: Term) -> Term:
-        return self.args[0] ** exponent if exponent.is_even else None
+
+class Test(sp.logic.boolalg.BooleanFunction):  # type: ignore[misc] # SymPy is untyped
+    """A condition on one number."""
+
+    nargs = 1
+
+
+class isnan(Test):  # noqa: N801 - spelled as in PyTorch
+    """Whether it is not a number."""
+
+
+class isinf(Test):  # noqa: N801
+    """Whether it is infinite."""
+
+
+class isfinite(Test):  # noqa: N801
+    """Whether it is a finite number."""
 
 
 def _log_ratio_share(a: Term, b: Term) -> Term:
@@ -133,6 +148,15 @@ xlogy: Any = _row("xlogy", lambda x, y: sp.log(y), lambda x, y: x / y, meaning=l
 xlog1py: Any = _row("xlog1py", lambda x, y: log1p(y), lambda x, y: x / (1 + y), meaning=lambda x, y: x * sp.log(1 + y))
 entr: Any = _row("entr", lambda x: -sp.log(x) - 1, meaning=lambda x: -x * sp.log(x))
 
+
+class sgn(Pointwise):  # noqa: N801 - spelled as in PyTorch
+    """A number divided by its absolute value, and zero at zero; of real ones the sign."""
+
+    nargs = 1
+    is_real = None  # type: ignore[assignment] # as SymPy says that it does not know
+    partials = (_zero,)  # of real ones
+
+
 detach: Any = _row("detach", _zero, meaning=lambda x: x)
 sign: Any = _row("sign", _zero, meaning=sp.sign)
 floor: Any = _row("floor", _zero, meaning=sp.floor)
@@ -144,6 +168,8 @@ heaviside: Any = _row("heaviside", _zero, lambda x, at_zero: where(sp.Eq(x, 0), 
 remainder: Any = _row(
     "remainder", lambda x, y: sp.S.One, lambda x, y: -floor(x / y), meaning=lambda x, y: x - y * sp.floor(x / y)
 )
+
+nan_to_num: Any = _row("nan_to_num", lambda x, nan: where(isfinite(x), 1, 0), _zero)
 
 maximum: Any = _row("maximum", lambda a, b: _tie(a, b), lambda a, b: _tie(b, a), meaning=sp.Max)
 minimum: Any = _row("minimum", lambda a, b: _tie(b, a), lambda a, b: _tie(a, b), meaning=sp.Min)

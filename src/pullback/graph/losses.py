@@ -86,14 +86,6 @@ def _rms_norm(x: Term, normalized_shape: Any, weight: Any = None, eps: Any = Non
     return (1 if weight is None else weight) * x / sp.sqrt(_mean(x**2, _last(normalized_shape), True) + eps)
 
 
-def _gated(x: Term, dim: Any = -1) -> Term:
-    raise TypeError("write the two halves: a * torch.sigmoid(b)")
-
-
-def _class_indices(*_: Any, **__: Any) -> Term:
-    raise TypeError("class numbers have no formula; with probabilities: -(p * torch.log_softmax(x, -1)).sum(-1).mean()")
-
-
 _FORMS: dict[str, Callable[..., Term]] = {
     "binary_cross_entropy": _reduced(lambda p, t: -t * sp.log(p) - (1 - t) * sp.log(1 - p)),
     "binary_cross_entropy_with_logits": _reduced(lambda x, t: (1 - t) * x + f.softplus(-x)),
@@ -109,9 +101,6 @@ _FORMS: dict[str, Callable[..., Term]] = {
     "pairwise_distance": _distance,
     "layer_norm": _layer_norm,
     "rms_norm": _rms_norm,
-    "glu": _gated,
-    "cross_entropy": _class_indices,
-    "nll_loss": _class_indices,
 }
 LOSSES = {name: ("torch.nn.functional." + name, form) for name, form in _FORMS.items()}
 """How formulas call them, how that is spelled in full, and what it means."""

@@ -81,6 +81,16 @@ def _softplus(x: Term, beta: Term = 1, threshold: Term = 20) -> Term:
     return f.softplus(beta * x) / beta
 
 
+def _logit(x: Term, eps: Any = None) -> Term:
+    return f.logit(x if eps is None else f.clamp(x, eps, 1 - eps))
+
+
+def _nan_to_num(x: Term, nan: Term = 0, posinf: Any = None, neginf: Any = None) -> Term:
+    if posinf is not None or neginf is not None:
+        raise TypeError("only nan= may be given")
+    return f.nan_to_num(x, nan)
+
+
 def _gelu(x: Term, approximate: str = "none") -> Term:
     if approximate == "tanh":
         inner = sp.sqrt(2 / sp.pi) * (x + sp.Rational("0.044715") * x**3)
@@ -166,6 +176,9 @@ _CONDITIONS = (
     Op("logical_not", lambda a: sp.Not(a)),
     Op("bitwise_not", lambda a: sp.Not(a)),
     Op("logical_xor", lambda a, b: sp.Or(sp.And(a, sp.Not(b)), sp.And(sp.Not(a), b))),
+    Op("isnan", f.isnan),
+    Op("isinf", f.isinf),
+    Op("isfinite", f.isfinite),
     Op("where", f.where),
     Op("masked_fill", lambda x, mask, value: f.where(mask, value, x)),
 )
@@ -174,13 +187,14 @@ _ROUNDING = (
     Op("abs", f.absolute),
     Op("absolute", lambda x: f.absolute(x), aten="abs"),
     Op("sign", f.sign),
-    Op("sgn", lambda x: f.sign(x)),
+    Op("sgn", f.sgn),
     Op("floor", f.floor),
     Op("ceil", f.ceil),
     Op("round", f.rounded),
     Op("trunc", f.trunc),
     Op("frac", f.frac),
     Op("heaviside", f.heaviside),
+    Op("nan_to_num", _nan_to_num, function=f.nan_to_num),
     Op("clamp", _clamp, function=f.clamp),
     Op("clip", _clamp, aten="clamp"),
     Op("clamp_min", lambda x, min: _clamp(x, min=min)),  # noqa: A006 - PyTorch's name
@@ -206,7 +220,7 @@ _ELEMENTARY = (
     Op("xlogy", f.xlogy, safe=1),
     Op("xlog1py", f.xlog1py, python="torch.special.xlog1py", aten="special_xlog1py", safe=0),
     Op("entr", f.entr, python="torch.special.entr", aten="special_entr", safe=1),
-    Op("logit", f.logit, safe=None),
+    Op("logit", _logit, function=f.logit),
     Op("expit", lambda x: f.sigmoid(x), python="torch.special.expit", aten="sigmoid"),
     Op("sin", sp.sin),
     Op("cos", sp.cos),

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from pullback._torch import empty_like, pytree, without_values
+from pullback.define import recording
 from pullback.define.fit import fit, like
 from pullback.define.function import Function
 from pullback.define.keep import Kept, run_forward
@@ -70,7 +71,8 @@ def pair(function: Function[..., Any], needed: Sequence[str], inputs: Sequence[A
     def call(**values: Any) -> tuple[Any, ...]:
         gs = [values.pop(n) for n in cotangents]
         views = {n: values.pop(_SEEN + n) for n in sample.named | given if _SEEN + n in values}
-        return both(function, tuple(needed), {**given, **values}, gs, views)
+        with recording.off():  # Functions that it calls, too, are what they compute, not operators
+            return both(function, tuple(needed), {**given, **values}, gs, views)
 
     module, guards = record(function.name, call, {**given, **cotangents, **seen})
     module = _joined(merged(settled(module)), sample)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import copy
 import difflib
+import itertools
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -11,11 +14,14 @@ from typing import Any, NoReturn
 import sympy as sp
 
 from pullback.errors import UsageError
+from pullback.graph.conjugate import COMPLEX, PARTS
 from pullback.graph.fold import unparse
 from pullback.graph.formula import Formula, Parameter, exact, symbol
-from pullback.graph.functions import where
+from pullback.graph.functions import Test, where
 from pullback.graph.losses import LOSSES
+from pullback.graph.moved import INDEX, Moved, Several, fixed
 from pullback.graph.ops import CONSTANTS, OPS, Op
+from pullback.graph.pieces import PIECES
 from pullback.graph.reductions import REDUCTIONS, sizeless
 from pullback.graph.structure import ATTRIBUTES, STRUCTURE, sized, subscript
 
@@ -26,23 +32,31 @@ _OPERATORS: dict[type, str] = {
     ast.Gt: "gt", ast.GtE: "ge", ast.Lt: "lt", ast.LtE: "le", ast.Eq: "eq", ast.NotEq: "ne",
 }  # fmt: skip
 _KNOWN = {
-    name: Op(name, form, python=spelled) for name, (spelled, form) in {**STRUCTURE, **LOSSES, **REDUCTIONS}.items()
+    name: Op(name, form, python=spelled)
+    for name, (spelled, form) in {**PIECES, **STRUCTURE, **COMPLEX, **LOSSES, **REDUCTIONS}.items()
 }
 _KNOWN |= OPS
+_ATTRIBUTES = {**ATTRIBUTES, **PARTS}
 _MODULES = {"torch", "math", "F", "np", "special", "nn", "functional"}
 _TAKEN = {"torch", "math", "pb", "ctx", "inputs", "output", "grad_output"}
+_ARGUMENTS = {"e", "tau"}  # Greek and Latin letters that are seldom the constant where they stand alone
 _BUILT_IN = {"abs", "pow", "float"}
 _SCALAR_KINDS = {"float", "int", "bool", "complex"}
+_RESULTS = {"values": 0, "indices": 1, "sign": 0, "logabsdet": 1}
+_MAKERS = {"tensor", "eye", "arange", "linspace", "logspace", "zeros", "ones", "full", "hann_window", "hamming_window"}
+_PLACEMENT = ("dtype", "device", "requires_grad", "layout", "memory_format")
 _ALLOWED = "arithmetic, comparisons, &, |, ~, known torch functions and tensor methods, math constants"
 
 
-def parse(text: str, *, name: str = "f", numbers: tuple[str, ...] = ()) -> Formula:
+def parse(text: str, *, name: str = "f", numbers: tuple[str, ...] = (), domain: str = "any") -> Formula:
     """Read a formula.
 
     Args:
         text: One expression, several statements of which the last is the result, or a whole ``def``.
         name: What to call the function, unless the text says.
         numbers: The names that are Python numbers rather than tensors.
+        domain: ``complex`` where arguments may be complex in a formula without ``conj``, ``real`` or ``1j``; ``real``
+            where they never are, so that gradients need no conjugate.
 
     Raises:
         UsageError: With the place in the text, and what is allowed there.
@@ -50,7 +64,7 @@ def parse(text: str, *, name: str = "f", numbers: tuple[str, ...] = ()) -> Formu
     >>> parse("x * torch.sigmoid(b * x)").out
     x*sigmoid(b*x)
     """
-    return _Reader(text, name, numbers).formula()
+    return replace(_Reader(text, name, numbers).formula(), domain=domain)
 
 
 class _Reader:
@@ -63,6 +77,8 @@ class _Reader:
         self.numbers = set(numbers)
         self.found: dict[str, Parameter] = {}
         self.values: dict[str, Any] = {}
+        self.real: set[Any] = set()
+        self.renamed: dict[str, str] = {}
 
     def formula(self) -> Formula:
         statements = self.statements()
@@ -80,7 +96,7 @@ class _Reader:
         body = tuple(unparse(ast.fix_missing_locations(s)) for s in statements)
         masks = {name for value in (*self.values.values(), out) for name in _masks(value)}
         kinds = tuple(replace(p, kind="mask") if p.name in masks else p for p in parameters)
-        return Formula(self.name, kinds, out, body, named)
+        return Formula(self.name, kinds, out, body, named, real=frozenset(self.real))
 
     # statements ---------------------------------------------------------------------------------------------------
 
@@ -122,8 +138,8 @@ class _Reader:
             value = ast.copy_location(
                 ast.BinOp(ast.copy_location(ast.Name(node.target.id), node), node.op, node.value), node
             )
-        elif isinstance(node, ast.Assign) and (len(node.targets) > 1 or not isinstance(node.targets[0], ast.Name)):
-            self.fail(node.targets[0], "one name on the left of each =")
+        elif isinstance(node, ast.Assign) and (len(node.targets) > 1 or not _are_names(node.targets[0])):
+            self.fail(node.targets[0], "a name, or several separated by commas, on the left of each =")
         elif not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)) or value is None:
             self.fail(node, "assignments and one result; branches are written with torch.where")
         elif isinstance(node, (ast.Expr, ast.Return)) and not last:
@@ -132,8 +148,30 @@ class _Reader:
         if last:
             return outcome, ast.Return(value)
         target: Any = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
-        self.values[target.id] = outcome
+        self.assign(target, outcome)
         return outcome, ast.Assign([target], value)
+
+    def assign(self, target: Any, outcome: Any) -> None:
+        """Remember what names stand for; an argument that is used up gets another name."""
+        if isinstance(target, ast.Name):
+            if target.id in self.found:
+                self.renamed[target.id] = target.id = self.fresh(target.id)
+            elif isinstance(target.ctx, ast.Store):
+                self.renamed.pop(target.id, None)
+            self.values[target.id] = outcome
+            return
+        if not isinstance(outcome, (tuple, Several)):
+            self.fail(target, "as many names as the right side has parts; x.unbind(dim) takes a tensor apart")
+        for at, name in enumerate(target.elts):
+            try:
+                self.assign(name, outcome[at])
+            except (IndexError, TypeError):
+                self.fail(target, "as many names as the right side has parts")
+
+    def fresh(self, name: str) -> str:
+        """A name that is not taken."""
+        taken = {*self.found, *self.values, *_TAKEN}
+        return next(new for at in itertools.count(2) if (new := f"{name}_{at}") not in taken)
 
     # expressions --------------------------------------------------------------------------------------------------
 
@@ -148,6 +186,8 @@ class _Reader:
     def _Constant(self, node: ast.Constant) -> Any:  # noqa: N802 - named for the syntax
         if isinstance(node.value, (bool, str, type(None))):
             return node.value
+        if isinstance(node.value, complex):
+            return exact(node.value.imag) * sp.I
         return exact(node.value) if isinstance(node.value, (int, float)) else self.unknown(node)
 
     def _Tuple(self, node: ast.Tuple) -> Any:  # noqa: N802
@@ -155,11 +195,17 @@ class _Reader:
 
     _List = _Tuple
 
+    def _NamedExpr(self, node: ast.NamedExpr) -> Any:  # noqa: N802
+        outcome = self.read(node.value)
+        self.assign(node.target, outcome)
+        return outcome
+
     def _Name(self, node: ast.Name) -> Any:  # noqa: N802
+        node.id = self.renamed.get(node.id, node.id)
         if node.id in self.values:
             return self.values[node.id]
         if node.id not in self.found:
-            if node.id in CONSTANTS and self.declared is None and node.id != "e":
+            if node.id in CONSTANTS and self.declared is None and node.id not in _ARGUMENTS:
                 constant, node.id = CONSTANTS[node.id], f"math.{node.id}"
                 return constant
             if node.id in _TAKEN:
@@ -172,15 +218,23 @@ class _Reader:
     def _Attribute(self, node: ast.Attribute) -> Any:  # noqa: N802
         if self.module(node.value) and node.attr in CONSTANTS:
             return CONSTANTS[node.attr]
-        if node.attr in ATTRIBUTES and not self.module(node.value):
-            return ATTRIBUTES[node.attr](self.read(node.value))
-        return self.fail(node, "math.pi, math.e, math.tau, math.inf, or .T and .mT of a tensor")
+        if node.attr in _RESULTS and not self.module(node.value):
+            outcome = self.read(node.value)
+            return outcome[_RESULTS[node.attr]] if isinstance(outcome, Several) else self.unknown(node)
+        if node.attr in _ATTRIBUTES and not self.module(node.value):
+            return _ATTRIBUTES[node.attr](self.read(node.value))
+        return self.fail(
+            node, f"math.pi, math.e, math.tau, math.inf, or of a tensor .{', .'.join(sorted(_ATTRIBUTES))}"
+        )
 
     def _Subscript(self, node: ast.Subscript) -> Any:  # noqa: N802
         items = [self.item(i) for i in (node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])]
         if isinstance(node.value, ast.Attribute) and node.value.attr == "shape" and isinstance(items[0], int):
             return sized(self.read(node.value.value), items[0])
-        return subscript(self.read(node.value), items)
+        outcome = self.read(node.value)
+        if isinstance(outcome, (tuple, Several)):
+            return outcome[items[0]] if type(items[0]) is int else self.fail(node, "the number of a result")
+        return subscript(outcome, items)
 
     def item(self, node: ast.expr) -> Any:
         """One part of a subscript."""
@@ -190,9 +244,12 @@ class _Reader:
             value = ast.literal_eval(node)
         except ValueError:
             value = ""
-        return (
-            value if value in (None, ...) or type(value) is int else self.fail(node, "integers, slices, None and ...")
-        )
+        if value is None or value is ... or type(value) is int:
+            return value
+        outcome = self.read(node)
+        if not isinstance(outcome, sp.Basic) or outcome.is_number:
+            self.fail(node, "integers, slices, None, ... and tensors of indices or conditions")
+        return outcome
 
     def _BinOp(self, node: ast.BinOp) -> Any:  # noqa: N802
         return self.apply(node, self.operator(node, node.op), [self.read(node.left), self.read(node.right)], {})
@@ -211,23 +268,39 @@ class _Reader:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if name in ("max", "min") and len(node.args) + method == 2 and not _is_integer(node.args[-1]):
             name += "imum"
+        if name in _MAKERS and not method:
+            return self.made(node)
         op = _KNOWN.get(name)
         if op is None:
             self.fail(node.func, "one of the known torch functions and tensor methods", near=[*_KNOWN])
         args = [self.read(node.func.value)] if method else []  # type: ignore[attr-defined]
         args += [self.read(a) for a in node.args]
+        if name in LOSSES:
+            self.real.update(*(a.free_symbols for a in args if isinstance(a, sp.Basic)))
         if method and name == "where":
             args[:2] = reversed(args[:2])
-        keywords = {k.arg: self.read(k.value) for k in node.keywords if k.arg and k.arg != "input"}
+        keywords = {k.arg: self.read(k.value) for k in node.keywords if k.arg and k.arg not in ("input", *_PLACEMENT)}
         args = [self.read(k.value) for k in node.keywords if k.arg == "input"] + args
         if not method:
             self.respell(node, op, args)
         return self.apply(node, op, args, keywords)
 
+    def made(self, node: ast.Call) -> Any:
+        """A tensor of constants, as its author wrote it; a single number is the number."""
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "tensor" and _is_integer(node.args[0]):
+            return self.read(node.args[0])
+        copied, mentioned = copy.deepcopy(node), list[Any]()
+        for part in ast.walk(copied):
+            if isinstance(part, ast.Name) and part.id not in _MODULES and part.id not in CONSTANTS:
+                mentioned.append(self._Name(part))
+                part.id = f"_mentioned_{len(mentioned) - 1}_"
+        text = re.sub(r"_mentioned_(\d+)_", r"{like\1}", unparse(copied))
+        return fixed(text, mentioned)
+
     def apply(self, node: ast.AST, op: Op, args: list[Any], keywords: dict[str, Any]) -> Any:
         try:
             return op.form(*args, **keywords)
-        except (TypeError, AttributeError, KeyError) as error:
+        except (TypeError, AttributeError, KeyError, ValueError, IndexError) as error:
             detail = str(error).replace("<lambda>", op.name).replace("_elu", "elu")
             self.fail(node, f"arguments that {op.spelling} takes ({detail})")
 
@@ -274,12 +347,24 @@ def _is_integer(node: ast.expr) -> bool:
     return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
 
 
+def _are_names(target: ast.expr) -> bool:
+    parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+    return all(isinstance(part, ast.Name) for part in parts)
+
+
 def _masks(value: Any) -> set[str]:
-    """The names that are used as conditions."""
+    """The names that are used as conditions or indices."""
     if not isinstance(value, sp.Basic):
         return set()
+    indices = {u for m in value.atoms(Moved) for u, pull in zip(m.operands, m.args[1]) if pull.name == INDEX}
     conditions = [w.args[0] for w in value.atoms(where)] + [value] * (
         isinstance(value, sp.logic.boolalg.Boolean) and not value.is_Symbol
     )
     junctions = [c for cond in conditions for c in (cond, *cond.atoms(sp.And, sp.Or, sp.Not))]
-    return {a.name for c in junctions for a in (c, *(() if c.is_Relational else c.args)) if a.is_Symbol}
+    found = {
+        a.name
+        for c in junctions
+        for a in (c, *(() if c.is_Relational or isinstance(c, Test) else c.args))
+        if a.is_Symbol
+    }
+    return found | {u.name for u in indices if u.is_Symbol}

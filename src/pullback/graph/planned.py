@@ -13,6 +13,7 @@ from pullback._torch import autocast_kind, function_modes, without_values
 from pullback.define.call import Call
 from pullback.define.eager import Shape, shape_of
 from pullback.define.function import Function
+from pullback.define.strict import reraise
 from pullback.define.ways import FORESIGHT, WAYS
 from pullback.errors import PullbackError
 from pullback.graph.closed import holds, open_because, scalars
@@ -96,6 +97,7 @@ class _Plans:
         try:
             choice = choose(self.function, self.needed, values)
         except Exception as error:  # the eager rules serve whatever PyTorch's tracer cannot do
+            reraise(error)
             choice = Choice(None, f"{type(error).__name__}: {error}")
         if choice.plan is None:
             _log.info("%s keeps what its rules name: %s", self.function.name, choice.reason)

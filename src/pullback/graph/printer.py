@@ -9,8 +9,10 @@ from typing import Any
 
 import sympy as sp
 
+from pullback.graph.complexes import Part, modulus, squared_modulus
 from pullback.graph.formula import COTANGENT, OUT, Formula
-from pullback.graph.functions import Term, absolute, clamp, sigmoid, where
+from pullback.graph.functions import Term, Test, absolute, clamp, sigmoid, where
+from pullback.graph.moved import Moved
 from pullback.graph.ops import BY_CLASS
 from pullback.graph.reductions import (
     Along,
@@ -25,12 +27,11 @@ from pullback.graph.reductions import (
     summed_to,
 )
 from pullback.graph.stable import powers_of
-from pullback.graph.structure import Moved
 
 _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = 3, 4, 5, 6, 7
 _OR, _AND, _NOT = 1, 2, 5
 _RELATIONS = {sp.Gt: ">", sp.Ge: ">=", sp.Lt: "<", sp.Le: "<=", sp.Eq: "==", sp.Ne: "!="}
-_CONSTANTS = {sp.pi: "math.pi", sp.E: "math.e", sp.oo: "math.inf", -sp.oo: "-math.inf", sp.nan: "math.nan"}
+_CONSTANTS = {sp.I: "1j", sp.pi: "math.pi", sp.E: "math.e", sp.oo: "math.inf", -sp.oo: "-math.inf", sp.nan: "math.nan"}
 
 
 class Printer:
@@ -86,6 +87,8 @@ class Printer:
             return self.power(term.base, term.exp)
         if isinstance(term, sp.logic.boolalg.Boolean):
             return self.condition(term)
+        if isinstance(term, Part):
+            return self.part(term)
         return self.call(term), _PRODUCT if isinstance(term, Moved) and _INFIX.search(term.template) else _ATOM
 
     def at(self, term: Term, strength: int) -> str:
@@ -183,6 +186,8 @@ class Printer:
         if term.func in _RELATIONS:
             left, right = self.at(term.lhs, _SUM), self.at(term.rhs, _SUM)
             return f"{left} {_RELATIONS[term.func]} {right}", _OR - 1
+        if isinstance(term, Test):
+            return f"torch.{term.func.__name__}({self(term.args[0])})", _ATOM
         if isinstance(term, sp.Not):
             return f"~{self.at(term.args[0], _NOT)}", _NOT
         word, strength = ("&", _AND) if isinstance(term, sp.And) else ("|", _OR)
@@ -208,6 +213,12 @@ class Printer:
         if "{}" in spelling:
             return spelling.format(*(self.at(a, _ATOM) for a in term.args))
         return f"{spelling}({', '.join(map(self, term.args))})"
+
+    def part(self, term: Part) -> tuple[str, int]:
+        """A function of complex numbers."""
+        if term.func is squared_modulus:
+            return self.power(modulus(term.args[0]), sp.Integer(2))
+        return term.template.format(self.at(term.args[0], _ATOM if term.template[0] == "{" else 0)), _ATOM
 
     def along(self, term: Term) -> str:
         """An operation along dimensions, or one that only moves them."""
@@ -235,7 +246,7 @@ class Printer:
             bare = argument and not whole[: hole.start()].endswith(("* ", "@ "))
             return text if bare or (hole["like"] and text != self(operand)) else self.at(operand, _ATOM)
 
-        return _HOLE.sub(part, term.template)
+        return _HOLE.sub(part, term.template).replace(".conj().mT", ".mH")
 
     def sample(self, operand: Term) -> str:
         """Something of the same shape that costs nothing to compute."""

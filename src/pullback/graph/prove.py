@@ -76,7 +76,7 @@ def prove(target: Any, *inputs: Any) -> dict[str, Judgement]:
     """
     traced, made = joint(target, *inputs), function_of(target)
     out, *theirs = read(traced)
-    formula = Formula(traced.name, traced.parameters, out)
+    formula = Formula(traced.name, traced.parameters, out, domain="real")
     both = zip(formula.tensors, theirs, strict=False)
     return {n: judge(formula, n, grad) for n, grad in both if made is None or made.declared(n) is not None}
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import sympy as sp
 
-from pullback.graph.functions import Term, clamp, where
+from pullback.graph.functions import Term, absolute, clamp, where
 
 WHOLE = sp.Tuple()
 """All dimensions."""
@@ -80,8 +80,11 @@ class count(sp.Function):  # type: ignore[misc] # noqa: N801
 
 
 def sizeless(term: Term) -> Term:
-    """A term with one for each number of elements, so that its symbols are those whose values it needs."""
-    return term.replace(lambda t: t.func is count, lambda t: sp.S.One) if term.has(count) else term
+    """A term with a number for each number of elements, so that its symbols are those whose values it needs.
+
+    The number is one that no size is less or more by a whole: ``1 / (count(x) - 1)`` stays what it is.
+    """
+    return term.replace(lambda t: t.func is count, lambda t: sp.EulerGamma) if term.has(count) else term
 
 
 SHAPES = (spread, summed_to, shaped_as, count)
@@ -164,10 +167,10 @@ def _along(kind: Any) -> Callable[..., Term]:
 def _norm(x: Term, p: Any = 2, dim: Any = None, keepdim: bool = False, ord: Any = None) -> Term:  # noqa: A002
     p = p if ord is None else ord
     if p in (2, "fro", None):
-        return sp.sqrt(_sum(x**2, dim, keepdim))
+        return sp.sqrt(_sum(absolute(x) ** 2, dim, keepdim))
     if p == sp.oo:
-        return _along(Amax)(abs(x), dim, keepdim)
-    return _sum(abs(x) ** p, dim, keepdim) ** (1 / sp.sympify(p))
+        return _along(Amax)(absolute(x), dim, keepdim)
+    return _sum(absolute(x) ** p, dim, keepdim) ** (1 / sp.sympify(p))
 
 
 def _vector_norm(x: Term, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Term:  # noqa: A002 - PyTorch's name
@@ -176,7 +179,7 @@ def _vector_norm(x: Term, ord: Any = 2, dim: Any = None, keepdim: bool = False) 
 
 def _variance(x: Term, dim: Any = None, unbiased: bool = True, keepdim: bool = False, correction: Any = None) -> Term:
     less = (1 if unbiased else 0) if correction is None else correction
-    return _sum((x - _mean(x, dim, True)) ** 2, dim, keepdim) / (count(x, _dims(dim)) - less)
+    return _sum(absolute(x - _mean(x, dim, True)) ** 2, dim, keepdim) / (count(x, _dims(dim)) - less)
 
 
 def _deviation(x: Term, *args: Any, **options: Any) -> Term:
@@ -215,7 +218,6 @@ REDUCTIONS: dict[str, tuple[str, Callable[..., Term]]] = {
     "std": ("torch.std", _deviation),
     "dot": ("torch.dot", lambda x, y: _sum(x * y)),
     "dist": ("torch.dist", lambda x, y, p=2: _norm(x - y, p)),
-    "vecdot": ("torch.linalg.vecdot", lambda x, y, dim=-1: _sum(x * y, dim)),
     "normalize": ("torch.nn.functional.normalize", _normalize),
     "mse_loss": ("torch.nn.functional.mse_loss", _loss(lambda x, y: (x - y) ** 2)),
     "l1_loss": ("torch.nn.functional.l1_loss", _loss(lambda x, y: abs(x - y))),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import sympy as sp
 
+from pullback.graph.conjugate import is_complex, prepared
 from pullback.graph.derive import gradients
 from pullback.graph.fold import fold
 from pullback.graph.formula import COTANGENT, OUT, Formula, Parameter, symbol
@@ -54,8 +55,16 @@ def _rule(formula: Formula, name: str, grad: Term) -> list[str]:
     block = share([whole], formula, Namer(formula, [cotangent]), printer, WIDTH - len("    return "))
     needed = [cotangent, *_used(formula, block), *(["out"] if _uses(block, OUT) else [])]
     lines = [f"{printer(k)} = {printer(v)}" for k, v in block.shared] + [f"return {printer(block.results[0])}"]
-    folded = [fold(line, WIDTH - 4) for line in lines]
+    refused = [x.name for x in prepared(formula)[1].mixed if x.name in needed]
+    folded = [*_of_real_tensors(refused), *(fold(line, WIDTH - 4) for line in lines)]
     return [f'@{formula.name}.grad("{name}")', f"def _({', '.join(needed)}):", *_indent(folded)]
+
+
+def _of_real_tensors(names: Iterable[str]) -> list[str]:
+    """The lines that refuse complex tensors, for which a gradient would be wrong."""
+    said = "these gradients are of real tensors: derive --complex"
+    found = " or ".join(f"{name}.is_complex()" for name in sorted(names))
+    return [f"if {found}:", f'    raise TypeError("{said}")'] if found else []
 
 
 def autograd_source(formula: Formula, *, classic: bool = False) -> str:
@@ -79,6 +88,7 @@ class _Autograd:
         whole = {n: g.args[0] if g.func is summed_to else g for n, g in self.grads.items()}
         self.live = {name: grad for name, grad in whole.items() if grad != 0}
         self.block = self.shared()
+        self.kinds = prepared(formula)[1]
         self.saved = [*self.used("tensor", "mask"), *(["output"] if _uses(self.block, OUT) else [])]
         self.settings = self.used("number")
         self.several = len(formula.tensors) > 1 or any(p.kind == "mask" for p in formula.parameters)
@@ -128,6 +138,7 @@ class _Autograd:
         """The lines that keep what backward needs."""
         lines = [f"ctx.save_for_backward({', '.join(self.saved)})"] if self.saved else []
         lines += [f"ctx.{name} = {name}" for name in self.settings]
+        lines += [f"ctx.{name}_is_complex = {name}.is_complex()" for name in self.live if self.turned_real(name)]
         return lines + [
             f"ctx.{name}_shape = {name}.shape" for name in self.live if self.several and name not in self.saved
         ]
@@ -141,6 +152,7 @@ class _Autograd:
                 else f"{', '.join(self.saved)} = ctx.saved_tensors"
             ]
         lines += [f"{name} = ctx.{name}" for name in self.settings]
+        lines += _of_real_tensors(self.cotangent_or(x.name) for x in self.kinds.mixed)
         if len(self.formula.parameters) == 1 and self.live:
             lines += [f"{self.printer(k)} = {self.printer(v)}" for k, v in self.block.shared]
             lines += [f"return {self.printer(self.block.results[0])}"]
@@ -148,6 +160,10 @@ class _Autograd:
             lines += self.by_argument()
         folded = [fold(line, WIDTH - 8) for line in lines]
         return ["@staticmethod", "def backward(ctx, grad_output):", *_indent(folded)]
+
+    def cotangent_or(self, name: str) -> str:
+        """An argument, or where it was not kept something that is complex as well."""
+        return name if name in self.saved else "grad_output"
 
     def by_argument(self) -> list[str]:
         lines = [" = ".join(f"grad_{name}" for name in self.live) + " = None"] if self.live else []
@@ -174,6 +190,11 @@ class _Autograd:
                     pending += dict(self.block.shared)[part].free_symbols
         return uses
 
+    def turned_real(self, name: str) -> bool:
+        """Whether an argument may be real while its gradient is not."""
+        complex_numbers = self.formula.domain == "complex" or is_complex(self.formula.out)
+        return complex_numbers and self.several and symbol(name) in self.kinds.free
+
     def statement(self, name: Term, value: Term) -> str:
         return f"{self.printer(name)} = {self.printer(value)}"
 
@@ -182,6 +203,12 @@ class _Autograd:
         if not self.several:
             return [f"grad_{name} = {self.printer(result)}"]
         shape = f"{name}.shape" if name in self.saved else f"ctx.{name}_shape"
+        if self.turned_real(name):
+            return [
+                f"grad_{name} = {self.printer(result)}",
+                f"grad_{name} = grad_{name}.sum_to_size({shape})",
+                f"grad_{name} = grad_{name} if ctx.{name}_is_complex else grad_{name}.real",
+            ]
         line = f"grad_{name} = {self.printer.at(result, 7)}.sum_to_size({shape})"
         if len(line) + 12 <= WIDTH:
             return [line]

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from pullback.graph.complexes import conj
 from pullback.graph.formula import Formula
 from pullback.graph.functions import Term, where
+from pullback.graph.moved import Moved
 from pullback.graph.ops import BY_CLASS
 from pullback.graph.printer import Printer
 from pullback.graph.reductions import SHAPES, Along, Summed, count, shaped_as, spread, summed_to
-from pullback.graph.structure import Moved
 
 _RESERVED = {"torch", "math", "pb", "ctx", "g", "out", "inputs", "output", "grad_output", "F"}
 
@@ -93,6 +94,7 @@ def share(results: Sequence[Term], formula: Formula, namer: Namer, printer: Prin
     for result in results:
         _count(result, counts, formula)
     worth = {t for t, n in counts.items() if n > 1 and _worth_naming(t, formula)}
+    worth |= {t for t in counts if isinstance(t, Moved) and "torch.func.vjp" in t.template} - set(results)
     shared: list[tuple[Term, Term]] = []
     names: dict[Term, Term] = {}
 
@@ -122,6 +124,8 @@ def _worth_naming(term: Term, formula: Formula) -> bool:
     """Whether computing it twice costs more than reading its name."""
     if not term.args or not formula.is_tensor(term) or isinstance(term, sp.logic.boolalg.Boolean):
         return False
+    if isinstance(term, conj):
+        return bool(term.args[0].args)
     if isinstance(term, sp.Mul):
         return sum(formula.is_tensor(a) for a in term.args) > 1
     if isinstance(term, sp.Add) and term.args[0].is_number and len(term.args) == 2:
@@ -135,8 +139,10 @@ def _worth_naming(term: Term, formula: Formula) -> bool:
 def _shortened(block: Block, formula: Formula, namer: Namer, printer: Printer, room: int) -> Block:
     """Split what does not fit into a line."""
     lines: list[tuple[Term, Term]] = []
+    names: dict[Term, Term] = {}
 
     def fit(term: Term) -> Term:
+        term = term.xreplace(names)
         while len(printer(term)) > room:
             parts = [a for a in _parts(term, formula) if 12 < len(printer(a)) < len(printer(term)) - 8]
             if not parts:
@@ -146,6 +152,7 @@ def _shortened(block: Block, formula: Formula, namer: Namer, printer: Printer, r
             name = namer(fitted)
             printer.note(name, part)
             lines.append((name, fitted))
+            names[part] = name
             term = term.xreplace({part: name})
         return term
 

@@ -1,61 +1,20 @@
 """Operations that move, select, scan or contract elements: how each is written, and how a cotangent goes back.
 
-A row makes a `Moved` term from operands and plain Python options. Its text and those of its pulls are templates:
-``{0}`` is the first operand, ``{like0}`` something of its shape, ``{g}`` the cotangent and ``{out}`` the result.
+A row makes a `Moved` term from operands and plain Python options.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import sympy as sp
-from sympy.core.symbol import Str
 
 from pullback.graph import functions as f
+from pullback.graph.complexes import conj
 from pullback.graph.functions import Term
+from pullback.graph.moved import CONSTANT, INDEX, NOTHING, Moved, Several, moved
 from pullback.graph.reductions import WHOLE, Along, Amax, Amin, Summed, count, spread
-
-_HOLE = re.compile(r"\{(like)?(\w+)\}")
-
-
-class Moved(Along):
-    """One operation: its template, the template of each pull, whether operands broadcast, and the operands."""
-
-    nargs = None
-
-    @property
-    def operands(self) -> tuple[Term, ...]:
-        """What it is applied to."""
-        return tuple(self.args[3:])
-
-    @property
-    def template(self) -> str:
-        """How it is written."""
-        return str(self.args[0].name)
-
-    @property
-    def broadcasts(self) -> bool:
-        """Whether what goes back can be larger than the operand."""
-        return bool(self.args[2])
-
-    def back(self, cotangent: Term) -> tuple[Term, ...]:
-        """The cotangent of each operand."""
-        known = {"g": cotangent, "out": self, **{str(at): term for at, term in enumerate(self.operands)}}
-        return tuple(_filled(pull.name, known) for pull in self.args[1])
-
-
-def _filled(template: str, known: dict[str, Term]) -> Term:
-    """A template with what it names, and nothing else, as operands."""
-    names = list(dict.fromkeys(name for _, name in _HOLE.findall(template)))
-    text = _HOLE.sub(lambda hole: f"{{{hole[1] or ''}{names.index(hole[2])}}}", template)
-    return known[names[0]] if text == "{0}" else moved(text, [], [known[name] for name in names])
-
-
-def moved(template: str, pulls: Sequence[str], operands: Sequence[Term], broadcasts: bool = False) -> Term:
-    """A term of the given operands."""
-    return Moved(Str(template), sp.Tuple(*map(Str, pulls)), sp.Integer(broadcasts), *operands)
 
 
 def _one(template: str, pull: str) -> Callable[[Term], Term]:
@@ -95,11 +54,13 @@ def _unsqueeze(x: Term, dim: Any) -> Term:
 
 
 def subscript(x: Term, items: Sequence[Any]) -> Term:
-    """``x[items]`` for integers, slices, ``None`` and one ellipsis.
+    """``x[items]`` for integers, slices, ``None``, one ellipsis, and tensors of indices or conditions.
 
     >>> subscript(sp.Symbol("x"), (..., 0)).template
     '{0}[..., 0]'
     """
+    if any(isinstance(item, sp.Basic) for item in items):
+        return _indexed(x, items)
     split = items.index(...) if ... in items else len(items)
     dim = 0
     for item in items[:split]:
@@ -110,6 +71,27 @@ def subscript(x: Term, items: Sequence[Any]) -> Term:
         x = _applied(x, dim, item)
         dim -= not isinstance(item, int)
     return x
+
+
+def _indexed(x: Term, items: Sequence[Any]) -> Term:
+    """A subscript with tensors in it."""
+    tensors = [item for item in items if isinstance(item, sp.Basic)]
+    places = iter(f"{{{at}}}" for at in range(1, len(tensors) + 1))
+    inner = ", ".join(next(places) if isinstance(item, sp.Basic) else _slice(item) for item in items)
+    if len(tensors) == len(items):
+        pull = (
+            f"torch.zeros_like({{like0}}).index_put(({inner}{',' if len(items) == 1 else ''}), {{g}}, accumulate=True)"
+        )
+    else:
+        pull = f"torch.func.vjp(lambda argument: argument[{inner}], {{0}})[1]({{g}})[0]"
+    return moved(f"{{0}}[{inner}]", [pull, *[INDEX] * len(tensors)], [x, *tensors])
+
+
+def _slice(item: Any) -> str:
+    if not isinstance(item, slice):
+        return "..." if item is ... else str(item)
+    ends = ":".join("" if part is None else str(part) for part in (item.start, item.stop))
+    return ends if item.step is None else f"{ends}:{item.step}"
 
 
 def _applied(x: Term, dim: int, item: Any) -> Term:
@@ -141,22 +123,33 @@ def _flat(dims: Sequence[Any]) -> list[int]:
     return [int(d) for d in (dims[0] if len(dims) == 1 and isinstance(dims[0], tuple) else dims)]
 
 
-def _reshaped(name: str) -> Callable[..., Term]:
+def _sizes(shape: Sequence[Any]) -> tuple[str, list[Term]]:
+    """Sizes as text, with holes for those that depend on tensors, and what goes there."""
+    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+    unknown = [s for s in sizes if isinstance(s, sp.Basic) and not s.is_Integer]
+    places = iter(f"{{{at}}}" for at in range(1, len(unknown) + 1))
+    return ", ".join(next(places) if any(s is u for u in unknown) else str(int(s)) for s in sizes), unknown
+
+
+def _shaped(name: str, pull: str) -> Callable[..., Term]:
     def build(x: Term, *shape: Any) -> Term:
-        inner = ", ".join(map(str, _flat(shape)))
-        return moved(f"{{0}}.{name}({inner})", ["{g}.reshape({like0}.shape)"], [x])
+        inner, unknown = _sizes(shape)
+        return moved(f"{{0}}.{name}({inner})", [pull, *[NOTHING] * len(unknown)], [x, *unknown])
 
     return build
 
 
-def _expanded(x: Term, *shape: Any) -> Term:
-    inner = ", ".join(map(str, _flat(shape)))
-    return moved(f"{{0}}.expand({inner})", ["{g}.sum_to_size({like0}.shape)"], [x])
+_BACK = "{g}.reshape({like0}.shape)"
 
 
 def _squeezed(x: Term, dim: Any = None) -> Term:
     inner = "" if dim is None else str(dim)
     return moved(f"{{0}}.squeeze({inner})", ["{g}.reshape({like0}.shape)"], [x])
+
+
+def _flattened(x: Term, start_dim: Any = 0, end_dim: Any = -1) -> Term:
+    inner = "" if (start_dim, end_dim) == (0, -1) else f"{start_dim}, {end_dim}"
+    return moved(f"{{0}}.flatten({inner})", [_BACK], [x])
 
 
 def _flipped(x: Term, *dims: Any) -> Term:
@@ -199,7 +192,8 @@ def _chosen(which: str, pick: str) -> Callable[..., Term]:
         wide = "{g}" if keepdim else f"{{g}}.unsqueeze({dim})"
         options = f"{dim}, keepdim=True" if keepdim else f"{dim}"
         pull = f"torch.zeros_like({{like0}}).scatter({dim}, {place}, {wide})"
-        return moved(f"{{0}}.{which}({options}).values", [pull], [x])
+        values = moved(f"{{0}}.{which}({options}).values", [pull], [x], compares=True)
+        return Several((values, moved(f"{{0}}.{which}({options}).indices", [NOTHING], [x])))
 
     return build
 
@@ -225,7 +219,7 @@ def _cumulated(x: Term, dim: Any) -> Term:
     return moved(f"torch.cumsum({{0}}, dim={dim})", [pull], [x])
 
 
-class Product(Along):
+class Prod(Along):
     """The product; what goes back is the product of all others, right also where one is zero."""
 
     python = "torch.prod"
@@ -247,7 +241,7 @@ def _before(u: Term, dim: int) -> Term:
 
 def _product(x: Term, dim: Any = None, keepdim: bool = False) -> Term:
     flat = moved("{0}.flatten()", ["{g}.reshape({like0}.shape)"], [x]) if dim is None else x
-    return Product(flat, sp.Tuple(0 if dim is None else dim), sp.Integer(bool(keepdim)))
+    return Prod(flat, sp.Tuple(0 if dim is None else dim), sp.Integer(bool(keepdim)))
 
 
 # contracting ---------------------------------------------------------------------------------------------------------
@@ -261,20 +255,30 @@ def matmul(a: Term, b: Term) -> Term:
     if _ends_with(a, b) or _ends_with(b, a, at=1):
         vectors = [_by_matrix(t) if t.func is Moved else t for t in (a, b)]
         return moved("{0} @ {1}", ["{g} * {1}", "{g} * {0}"], vectors)
-    if _is_matrix(a) and b.is_Symbol and b.name.islower():
+    if _is_matrix(a) and (name := _name(b)) and name.islower():
         return moved("{0} @ {1}", ["torch.outer({g}, {1})", "{0}.mT @ {g}"], [a, b])
     return moved("{0} @ {1}", ["{g} @ {1}.mT", "{0}.mT @ {g}"], [a, b], broadcasts=True)
 
 
 def _is_matrix(term: Term) -> bool:
     """Whether its name is in capitals, as matrices are written."""
-    inner = term.operands[0] if term.func is Moved and term.template in ("{0}.T", "{0}.mT") else term
-    return bool(inner.is_Symbol and inner.name[0].isupper())
+    inner = term.operands[0] if term.func is Moved and term.template in _OF_ONE_MATRIX else term
+    return _name(inner)[:1].isupper()
+
+
+_OF_ONE_MATRIX = ("{0}.T", "{0}.mT", "torch.tril({0}, 0)", "torch.triu({0}, 0)", "torch.linalg.inv({0})")
+
+
+def _name(term: Term) -> str:
+    """The name of an argument, or of one whose conjugate it is."""
+    inner = term.args[0] if term.func is conj else term
+    return inner.name if inner.is_Symbol else ""
 
 
 def _ends_with(term: Term, x: Term, at: int = 0) -> bool:
     """Whether a term is a product of matrices that begins, or ends, with a symbol."""
-    return bool(x.is_Symbol and term.func is Moved and "@" in term.template and term.operands[at] == x)
+    name = _name(x)
+    return bool(name and term.func is Moved and "@" in term.template and _name(term.operands[at]) == name)
 
 
 def _by_matrix(term: Term) -> Term:
@@ -334,7 +338,8 @@ def _trace(x: Term) -> Term:
 
 
 def _diagonal(x: Term) -> Term:
-    return moved("{0}.diagonal()", ["torch.diag({g})"], [x])
+    pull = "torch.zeros_like({like0}).diagonal_scatter({g})"
+    return moved("{0}.diagonal()", [pull], [x])
 
 
 _det = _one("torch.linalg.det({0})", "({g} * {out}).unsqueeze(-1).unsqueeze(-1) * torch.linalg.inv({0}).mT")
@@ -344,6 +349,8 @@ _inverse = _one("torch.linalg.inv({0})", "-{out}.mT @ {g} @ {out}.mT")
 
 def _solved(a: Term, b: Term) -> Term:
     back = "torch.linalg.solve({0}.mT, {g})"
+    if _name(b).islower() and all(s.name[0].isupper() for s in a.free_symbols - {CONSTANT}):
+        return moved("torch.linalg.solve({0}, {1})", [f"-torch.outer({back}, {{out}})", back], [a, b])
     return moved("torch.linalg.solve({0}, {1})", [f"-{back} @ {{out}}.mT", back], [a, b], broadcasts=True)
 
 
@@ -355,7 +362,6 @@ def sized(x: Term, dim: Any = None) -> Term:
 ATTRIBUTES: dict[str, Callable[[Term], Term]] = {
     "T": _one("{0}.T", "{g}.T"),
     "mT": _one("{0}.mT", "{g}.mT"),
-    "values": lambda x: x,
 }
 """Attributes of tensors that formulas may name."""
 
@@ -368,12 +374,12 @@ STRUCTURE: dict[str, tuple[str, Callable[..., Term]]] = {
     "transpose": ("torch.transpose", _swapped),
     "swapaxes": ("torch.swapaxes", _swapped),
     "permute": ("torch.permute", _permuted),
-    "reshape": ("torch.reshape", _reshaped("reshape")),
-    "view": ("view", _reshaped("view")),
-    "flatten": ("torch.flatten", _one("{0}.flatten()", "{g}.reshape({like0}.shape)")),
+    "reshape": ("torch.reshape", _shaped("reshape", _BACK)),
+    "view": ("view", _shaped("view", _BACK)),
+    "flatten": ("torch.flatten", _flattened),
     "ravel": ("torch.ravel", _one("{0}.flatten()", "{g}.reshape({like0}.shape)")),
     "contiguous": ("contiguous", lambda x: x),
-    "expand": ("expand", _expanded),
+    "expand": ("expand", _shaped("expand", "{g}.sum_to_size({like0}.shape)")),
     "flip": ("torch.flip", _flipped),
     "roll": ("torch.roll", _rolled),
     "tril": ("torch.tril", _triangle("tril")),

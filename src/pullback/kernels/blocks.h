@@ -3,8 +3,8 @@
    A geometry says where elements lie: g[0] dimensions, their sizes from the outermost, then for each operand its
    strides, after one number that is 1 where the operand is contiguous in this order. No geometry: all are. */
 
-typedef float pb_v16 __attribute__((vector_size(64)));
-typedef double pb_v8d __attribute__((vector_size(64)));
+typedef float pb_v8 __attribute__((vector_size(32)));
+typedef double pb_v4 __attribute__((vector_size(32)));
 
 #define PB_LINEAR(g, i) (!(g) || (g)[1 + (g)[0] + (i) * ((g)[0] + 1)])
 #define PB_STRIDES(g, i) ((g) + 2 + (g)[0] + (i) * ((g)[0] + 1))
@@ -50,6 +50,24 @@ PB_MOVES(uint16_t, 2)
 PB_MOVES(uint32_t, 4)
 PB_MOVES(uint64_t, 8)
 
+/* conditions of a block, a byte each, to and from eight in a byte; bytes that end a block are filled with zeros */
+static __attribute__((unused)) void pb_pack(uint8_t *d, uint8_t *s, int64_t m) {
+  int64_t bytes = (m + 7) / 8;
+  memset(s + m, 0, (size_t)(8 * bytes - m));
+  for (int64_t b = 0; b < bytes; b++) {
+    uint64_t w;
+    memcpy(&w, s + 8 * b, 8);
+    d[b] = (uint8_t)(w * 0x0102040810204080u >> 56);
+  }
+}
+static __attribute__((unused)) void pb_unpack(uint8_t *d, const uint8_t *s, int64_t m) {
+  for (int64_t b = 0; b < (m + 7) / 8; b++) {
+    uint64_t w = (s[b] * 0x0101010101010101u & 0x8040201008040201u) + 0x7F7F7F7F7F7F7F7Fu;
+    w = w >> 7 & 0x0101010101010101u;
+    memcpy(d + 8 * b, &w, 8);
+  }
+}
+
 /* conversions between storage and computation, in integers where the compiler has no vectors for them */
 PB float pb_from_bf16(uint16_t h) { return pb_float((int32_t)((uint32_t)h << 16)); }
 PB uint16_t pb_to_bf16(float x) {
@@ -71,24 +89,27 @@ PB uint16_t pb_to_f16(float x) {
   return (uint16_t)(sign >> 16 | (two > 0xFF000000u ? 0x7E00u : e + m));
 }
 
-/* the sum of a block: 16 lanes and a tree, the same for every vector width */
-static __attribute__((unused)) double pb_sum_f32(const float *v, int64_t m) {
-  pb_v16 a = {0}, b;
-  int64_t j = 0;
-  for (; j + 16 <= m; j += 16) { memcpy(&b, v + j, sizeof b); a += b; }
-  double t[16];
-  for (int l = 0; l < 16; l++) t[l] = (double)a[l];
-  for (int l = 0; j < m; j++, l++) t[l] += (double)v[j];
-  for (int w = 8; w; w /= 2) for (int l = 0; l < w; l++) t[l] += t[l + w];
-  return t[0];
-}
-static __attribute__((unused)) double pb_sum_f64(const double *v, int64_t m) {
-  pb_v8d a = {0}, b;
-  int64_t j = 0;
-  for (; j + 8 <= m; j += 8) { memcpy(&b, v + j, sizeof b); a += b; }
-  for (int l = 0; j < m; j++, l++) a[l] += v[j];
-  return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
-}
+/* the sum of a block: four vectors side by side and a tree, the same for every width that the processor has */
+#define PB_SUM(T, V, N, L)                                                                           \
+  static __attribute__((unused)) double pb_sum_##N(const T *v, int64_t m) {                          \
+    V a = {0}, b = {0}, c = {0}, d = {0}, x, y, z, w;                                                \
+    int64_t j = 0;                                                                                   \
+    for (; j + 4 * L <= m; j += 4 * L) {                                                             \
+      memcpy(&x, v + j, sizeof x), memcpy(&y, v + j + L, sizeof x);                                  \
+      memcpy(&z, v + j + 2 * L, sizeof x), memcpy(&w, v + j + 3 * L, sizeof x);                      \
+      a += x, b += y, c += z, d += w;                                                                \
+    }                                                                                                \
+    T lanes[4 * L];                                                                                  \
+    double t[4 * L];                                                                                 \
+    memcpy(lanes, &a, sizeof a), memcpy(lanes + L, &b, sizeof a);                                    \
+    memcpy(lanes + 2 * L, &c, sizeof a), memcpy(lanes + 3 * L, &d, sizeof a);                        \
+    for (int l = 0; l < 4 * L; l++) t[l] = (double)lanes[l];                                         \
+    for (int l = 0; j < m; j++, l++) t[l] += (double)v[j];                                           \
+    for (int h = 2 * L; h; h /= 2) for (int l = 0; l < h; l++) t[l] += t[l + h];                     \
+    return t[0];                                                                                     \
+  }
+PB_SUM(float, pb_v8, f32, 8)
+PB_SUM(double, pb_v4, f64, 4)
 #define PB_SUMS(T, N)                                                                                \
   /* add a block into the cells that a geometry maps its elements to */                              \
   static __attribute__((unused)) void pb_add_##N(double *cells, const T *v, const int64_t *g, int64_t i, \

@@ -18,13 +18,25 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
-from pullback.kernels.compile import CompileError, Compiler, log
+from pullback.kernels.compile import CompileError, log
 
 LIMIT = 256 << 20
 """Bytes that the directory may hold; the least recently used files go first."""
 _FORMAT = "1"
 _serial = itertools.count(1)
+
+
+class Maker(Protocol):
+    """What makes a library of a text."""
+
+    @property
+    def identity(self) -> str:
+        """What the library depends on, besides the text."""
+
+    def compile(self, text: str, path: Path) -> None:
+        """Write the library."""
 
 
 def directory() -> Path:
@@ -39,14 +51,14 @@ def directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pullback"
 
 
-def library(text: str, compiler: Compiler) -> ctypes.CDLL:
-    """The loaded library of a C text: from the cache, or compiled now.
+def library(text: str, compiler: Maker, make: bool = True) -> ctypes.CDLL:
+    """The loaded library of a C text: from the cache, or compiled now; ``make`` the directory for it.
 
     Raises:
         CompileError: If it is not there and cannot be made.
     """
     key = hashlib.sha256("\0".join((_FORMAT, compiler.identity, text)).encode()).hexdigest()[:40]
-    with _opened(directory()) as folder:
+    with _opened(directory(), make) as folder:
         if folder is not None:
             found = _find(folder, key)
             if found is not None:
@@ -165,7 +177,7 @@ def _digest(content: bytes) -> str:
 # ---- making
 
 
-def _made(text: str, compiler: Compiler, key: str, folder: int | None) -> ctypes.CDLL:
+def _made(text: str, compiler: Maker, key: str, folder: int | None) -> ctypes.CDLL:
     with tempfile.TemporaryDirectory(prefix="pullback-", ignore_cleanup_errors=True) as private:
         path = Path(private) / "kernel.so"
         compiler.compile(text, path)

@@ -126,7 +126,7 @@ class _Writer:
         yield from (f"  const {STORAGE[o.dtype]} *{o.name};" for o in self.program.operands)
         yield from (f"  {STORAGE[o.dtype]} *o{i};" for i, o in enumerate(self.outputs))
         yield from (f"  double {h};" for h in self.program.numbers)
-        yield f"  int64_t cells[{len(self.groups) + 1}], at[{len(self.sums) + 1}], size;"
+        yield f"  int64_t cells[{len(self.groups) + 1}], at[{len(self.sums) + 1}], size; int packed;"
         yield "} pb_job;"
 
     def _scalars(self) -> Iterator[str]:
@@ -186,7 +186,9 @@ class _Writer:
         raw = f"const {STORAGE[o.dtype]} *{'p' if direct else 'w'}_{n}"
         word = f"uint{8 * width}_t"
         yield f"    {raw} = {buffer};"
-        yield f"    if (PB_LINEAR(g, {place})) {{"
+        if o.packed:
+            yield f"    if (J->packed) pb_unpack({buffer}, J->{n} + q / 8, m);"
+        yield f"    {'else ' if o.packed else ''}if (PB_LINEAR(g, {place})) {{"
         yield f"      if (m == v) {'p' if direct else 'w'}_{n} = J->{n} + q;"
         yield f"      else memcpy({buffer}, J->{n} + q, {width} * (size_t)m);"
         yield "    }"
@@ -260,7 +262,9 @@ class _Writer:
             if storage != c:
                 yield f"    for (int64_t j = 0; j < v; j++) {buffer}[j] = {_write(out.dtype, f'b_o{i}[j]')};"
             direct = "m != v" if storage == c else "1"
-            yield f"    if (!PB_LINEAR(g, {place}))"
+            if out.packed:
+                yield f"    if (J->packed) pb_pack(J->o{i} + q / 8, {buffer}, m);"
+            yield f"    {'else ' if out.packed else ''}if (!PB_LINEAR(g, {place}))"
             yield f"      pb_scatter_{width}(({word} *)J->o{i}, ({word} *){buffer}, g, PB_STRIDES(g, {place}), q, m);"
             yield f"    else if ({direct}) memcpy(J->o{i} + q, {buffer}, {width} * (size_t)m);"
 
@@ -334,11 +338,14 @@ class _Writer:
         arguments = [f"const void *{o.name}" for o in self.program.operands]
         arguments += [f"void *o{i}" for i in range(len(self.outputs))]
         arguments += [f"double {h}" for h in self.program.numbers]
-        yield '__attribute__((visibility("default")))'
-        yield f"int pb_kernel(int64_t n, const int64_t *g, pb_pool pool, int threads, {', '.join(arguments)}) {{"
-        yield "  pb_job J; double few[64];"
-        yield "  J.n = n; J.g = g; J.next = 0; J.size = 0; J.part = few;"
         names = [o.name for o in self.program.operands] + [f"o{i}" for i in range(len(self.outputs))]
+        first, given = (
+            "int64_t n, const int64_t *g, pb_pool pool, int threads",
+            ", ".join((*names, *self.program.numbers)),
+        )
+        yield f"static int pb_run(int packed, {first}, {', '.join(arguments)}) {{"
+        yield "  pb_job J; double few[64];"
+        yield "  J.n = n; J.g = g; J.next = 0; J.size = 0; J.part = few; J.packed = packed;"
         yield from (f"  J.{name} = {name};" for name in (*names, *self.program.numbers))
         yield f"  if (n > 0 && ({' || '.join(f'!{name}' for name in names)})) return 1;"
         for i in self.stored:
@@ -362,6 +369,20 @@ class _Writer:
         yield "  pb_after(&J);"
         yield "  if (J.part != few) free(J.part);"
         yield "  return 0;"
+        yield "}"
+        for packed, name in enumerate(("pb_kernel", "pb_packed")[: 1 + self.program.packs]):
+            yield '__attribute__((visibility("default")))'
+            yield f"int {name}({first}, {', '.join(arguments)}) {{"
+            yield f"  return pb_run({packed}, n, g, pool, threads, {given});"
+            yield "}"
+        yield from self._by_arrays(len(names))
+
+    def _by_arrays(self, pointers: int) -> Iterator[str]:
+        """The same entry for callers that know only at run time how many operands there are."""
+        given = [f"p[{i}]" for i in range(pointers)] + [f"h[{i}]" for i in range(len(self.program.numbers))]
+        yield '__attribute__((visibility("default")))'
+        yield "int pb_call(int64_t n, const int64_t *g, pb_pool pool, int threads, void *const *p, const double *h) {"
+        yield f"  return pb_kernel(n, g, pool, threads, {', '.join(given)});"
         yield "}"
 
 

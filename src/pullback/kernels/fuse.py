@@ -7,9 +7,9 @@ from typing import ParamSpec, TypeVar
 
 from pullback.define.decorate import function_from
 from pullback.define.function import Function
-from pullback.kernels import way
+from pullback.kernels import graphs, way
 
-__all__ = ["fuse", "way"]
+__all__ = ["fuse", "graphs", "way"]
 
 P = ParamSpec("P")
 R = TypeVar("R")

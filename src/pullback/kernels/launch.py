@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from pullback.kernels import cache
+from pullback.kernels import cache, memory
 from pullback.kernels.compile import CompileError, Misfit, compiler
 from pullback.kernels.emit import CHUNK, Source, emit
 from pullback.kernels.program import CELL, ELEMENT, Program
@@ -81,13 +81,16 @@ class Kernel:
             raise CompileError("there is no C compiler that can make kernels")
         self.program, self.source = program, emit(program)
         self.library = cache.library(self.source.text, found)
+        memory.pool()  # its library, too, is made where nobody waits
         self.function: Any = self.library.pb_kernel
         self.outputs = [o for o in program.outputs if o is not None]
         pointers = len(program.operands) + len(self.outputs)
-        self.function.argtypes = [
-            ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int,
-            *[ctypes.c_void_p] * pointers, *[ctypes.c_double] * len(program.numbers),
-        ]  # fmt: skip
+        self.packed: Any = self.library.pb_packed if program.packs else self.function
+        for function in (self.function, self.packed):
+            function.argtypes = [
+                ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int,
+                *[ctypes.c_void_p] * pointers, *[ctypes.c_double] * len(program.numbers),
+            ]  # fmt: skip
         self._layouts: dict[Any, Layout] = {}
 
     def __call__(self, tensors: Sequence[torch.Tensor], numbers: Sequence[float]) -> list[torch.Tensor | None]:
@@ -99,7 +102,7 @@ class Kernel:
         for at, _ in self.source.after:  # few elements, beside sums
             tensors = [t.contiguous() if i == at else t for i, t in enumerate(tensors)]
         layout = self.layout(tensors)
-        made = [torch.empty_strided(s, t, dtype=o.dtype) for (s, t), o in zip(layout.outputs, self.outputs)]
+        made = [memory.empty(s, t, o.dtype) for (s, t), o in zip(layout.outputs, self.outputs)]
         pointers = [t.data_ptr() for t in (*tensors, *made)]
         status = self.function(layout.n, layout.geometry, POOL, threads(layout.n), *pointers, *numbers)
         if status:

@@ -326,22 +326,78 @@ PB double pb_erfc_short(double x) {
   y = x < 0. ? 2. - y : y;
   return x != x ? x : y;
 }
-PB double pb_erf_f64(double x) { return erf(x); }
-PB double pb_erfc_f64(double x) { return erfc(x); }
+/* for 0 <= a: exp(-a^2) f(t) / (a + 4), t = (a - 4) / (a + 4); c is what rounding took from a^2 and the ratio */
+PB double pb_erfc_far(double a) {
+  a = a > 28. ? 28. : a;
+  double u = a + 4., r = 1. / u, t = (a - 4.) * r, s = a * a, q = 1.2073816594065525682e-9;
+  q = FMAD(q, t, 2.6544545083480169217e-10);
+  q = FMAD(q, t, -1.5275288899906478597e-8);
+  q = FMAD(q, t, 8.2382408561476012403e-10);
+  q = FMAD(q, t, 1.2252882070645251702e-7);
+  q = FMAD(q, t, -7.5968993286695022327e-8);
+  q = FMAD(q, t, -8.4365161205617937188e-7);
+  q = FMAD(q, t, 1.4249464173304701126e-6);
+  q = FMAD(q, t, 4.6923839137546395262e-6);
+  q = FMAD(q, t, -1.8861473378981354123e-05);
+  q = FMAD(q, t, -3.6342038149469714876e-6);
+  q = FMAD(q, t, 0.00017681308065604067929);
+  q = FMAD(q, t, -0.00045505297165692804501);
+  q = FMAD(q, t, -0.00028095893593912011285);
+  q = FMAD(q, t, 0.0061120557083863917237);
+  q = FMAD(q, t, -0.026370053329181022068);
+  q = FMAD(q, t, 0.076381514903710806816);
+  q = FMAD(q, t, -0.17401093724089230449);
+  q = FMAD(q, t, 0.33085158787831584497);
+  q = FMAD(q, t, -0.54085383131319760759);
+  q = FMAD(q, t, 0.77320870226523068976);
+  q = FMAD(q, t, -0.97654872908088242425);
+  q = FMAD(q, t, 1.0959956610004911414);
+  q *= r;
+  double c = FMAD(-(4. - (u - a)), r, FMAD(-u, r, 1.)) - FMAD(a, a, -s), y = pb_exp_f64(-s) * q;
+  return FMAD(y, c, y);
+}
+PB double pb_erf_near(double x) {
+  double s = x * x, p = -1.353329442039291382e-7;
+  p = FMAD(p, s, 1.6216338946323896484e-6);
+  p = FMAD(p, s, -0.000014913641488893164939);
+  p = FMAD(p, s, 0.00012054975958624598418);
+  p = FMAD(p, s, -0.00085483204316391184021);
+  p = FMAD(p, s, 0.0052239775512058703987);
+  p = FMAD(p, s, -0.026866170640323481384);
+  p = FMAD(p, s, 0.11283791670939301285);
+  p = FMAD(p, s, -0.37612638903183550321);
+  p = FMAD(p, s, 0.12837916709551256963);
+  return FMAD(x, p, x);
+}
+PB double pb_erf_f64(double x) {
+  double a = fabs(x), y = a < 0.65 ? pb_erf_near(x) : copysign(1. - pb_erfc_far(a), x);
+  y = x == 0. ? x : y;
+  return x != x ? x : y;
+}
+PB double pb_erfc_f64(double x) {
+  double a = fabs(x), y = pb_erfc_far(a);
+  y = x < 0. ? 2. - y : y;
+  y = a < 0.65 ? 1. - pb_erf_near(x) : y;
+  return x != x ? x : y;
+}
 
 /* x^y: x < 0 is defined for whole y only */
 PB double pb_powf_f64(double x, double y) { return pow(x, y); }
 PB double pb_pow_short(double x, double y) {
   double a = fabs(x), r = pb_exp_f64(y * pb_log_f64(a)), whole = rint(y), half = y * 0.5;
-  int odd = whole == y && rint(half) != half;
-  r = x < 0. ? (whole != y ? NAN : odd ? -r : r) : r;
-  r = a == 0. ? (y < 0. ? INFINITY : 0.) : r;
-  r = a == 0. && odd ? copysign(r, x) : r;
-  r = a == INFINITY ? (y < 0. ? 0. : INFINITY) : r;
-  r = a == INFINITY && x < 0. && odd ? -r : r;
-  r = fabs(y) == INFINITY ? (a == 1. ? 1. : (a > 1.) == (y > 0.) ? INFINITY : 0.) : r;
-  r = x != x || y != y ? x + y : r;
-  return x == 1. || y == 0. ? 1. : r;
+  int odd = (whole == y) & (rint(half) != half);
+  double below = odd ? -r : r, far = (a > 1.) == (y > 0.) ? INFINITY : 0.;
+  below = whole != y ? NAN : below;
+  r = x < 0. ? below : r;
+  double none = y < 0. ? INFINITY : 0., all = y < 0. ? 0. : INFINITY;
+  none = odd ? copysign(none, x) : none;
+  all = (x < 0.) & odd ? -all : all;
+  r = a == 0. ? none : r;
+  r = a == INFINITY ? all : r;
+  far = a == 1. ? 1. : far;
+  r = fabs(y) == INFINITY ? far : r;
+  r = (x != x) | (y != y) ? x + y : r;
+  return (x == 1.) | (y == 0.) ? 1. : r;
 }
 
 /* ---- float32 by way of float64: half an ulp without effort */
@@ -379,10 +435,12 @@ PB_WIDE(atanh)
   PB T pb_sigmoid_##N(T x) { return (T)1 / ((T)1 + pb_exp_##N(-x)); }                                \
   PB T pb_log2_##N(T x) { return (T)(pb_log_f64((double)x) * 0x1.71547652b82fep+0); }                \
   PB T pb_log10_##N(T x) { return (T)(pb_log_f64((double)x) * 0x1.bcb7b1526e50ep-2); }               \
-  PB T pb_max_##N(T a, T b) { T m = a > b ? a : b; m = a != a ? a : m; return b != b ? b : m; }      \
-  PB T pb_min_##N(T a, T b) { T m = a < b ? a : b; m = a != a ? a : m; return b != b ? b : m; }      \
-  PB T pb_fmax_##N(T a, T b) { T m = a > b ? a : b; return a != a ? b : b != b ? a : m; }            \
-  PB T pb_fmin_##N(T a, T b) { T m = a < b ? a : b; return a != a ? b : b != b ? a : m; }            \
+  /* a comparison with a NaN is false, so m is b there; a condition on one argument alone, which may be the     \
+     same for a whole loop, would keep the compiler from vectors */                                            \
+  PB T pb_max_##N(T a, T b) { T m = a > b ? a : b; return a != a ? a : m; }                          \
+  PB T pb_min_##N(T a, T b) { T m = a < b ? a : b; return a != a ? a : m; }                          \
+  PB T pb_fmax_##N(T a, T b) { T m = a > b ? a : b; return m != m ? a : m; }                         \
+  PB T pb_fmin_##N(T a, T b) { T m = a < b ? a : b; return m != m ? a : m; }                         \
   PB T pb_sign_##N(T x) { return (T)(x > (T)0) - (T)(x < (T)0); }
 PB_BOTH(float, f32)
 PB_BOTH(double, f64)

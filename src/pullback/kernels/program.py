@@ -7,8 +7,8 @@ each element of the broadcast shape; *cell* steps come after a sum and run once 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -58,12 +58,16 @@ class Value:
 
 @dataclass(frozen=True)
 class Operand:
-    """A tensor that goes in: its C name, storage type, whether it has one element, and its dimensions."""
+    """A tensor that goes in: its C name, storage type, whether it has one element, and its dimensions.
+
+    A *packed* one is boolean; where everything is contiguous it may come eight elements to a byte.
+    """
 
     name: str
     dtype: torch.dtype
     scalar: bool
     rank: int
+    packed: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,10 +82,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Output:
-    """A tensor that comes out; ``None`` for a gradient of zero."""
+    """A tensor that comes out; ``None`` for a gradient of zero. *Packed* as an `Operand`."""
 
     value: Value
     dtype: torch.dtype
+    packed: bool = False
 
 
 @dataclass
@@ -104,6 +109,21 @@ class Program:
     sums: list[tuple[Value, Value]] = field(default_factory=list)
     outputs: list[Output | None] = field(default_factory=list)
     rank: int = 0
+
+    def pack(self, operands: Sequence[int], outputs: Sequence[int]) -> None:
+        """Let conditions go in and come out eight to a byte: those that are kept from forward to backward."""
+        for i in operands:
+            o = self.operands[i]
+            self.operands[i] = replace(o, packed=o.dtype is torch.bool and not o.scalar and o.rank == self.rank)
+        for i in outputs:
+            out = self.outputs[i]
+            if out is not None:
+                self.outputs[i] = replace(out, packed=out.dtype is torch.bool and out.value.place == ELEMENT)
+
+    @property
+    def packs(self) -> bool:
+        """Whether any condition goes in or comes out packed."""
+        return any(o.packed for o in self.operands) or any(o is not None and o.packed for o in self.outputs)
 
     @property
     def slow(self) -> list[str]:

@@ -12,7 +12,7 @@ from pullback.define.function import Function
 from pullback.define.ways import Account
 from pullback.graph.closed import open_because
 
-READY = "ready"
+READY, REFUSED = "ready", "refused"
 Kept = tuple[str, str, tuple[int, ...], torch.dtype, int, tuple[str, ...]]
 
 
@@ -25,7 +25,13 @@ def account(function: Function[..., Any], needed: tuple[str, ...], values: Seque
         return Account("", "", lines=(f"kernel: none ({open_because(function) or asked})",))
     reason = "one compiled kernel for forward and one for backward"
     texts = tuple(kernel.source.own for kernel in variant.kernels)
-    return Account("kernel", reason, tuple(_kept(variant.plan, values)), tuple(_lines(variant)), texts)
+    lines = (*_lines(variant), _called(function))
+    return Account("kernel", reason, tuple(_kept(variant.plan, values)), lines, texts)
+
+
+def _called(function: Function[..., Any]) -> str:
+    native = any(front.way is not None for front in function.fronts)
+    return f"called by way of {'the node in C++' if native else 'a Python autograd.Function'}"
 
 
 def _lines(variant: Any) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,13 +18,15 @@ from pullback._torch import autocast_enabled, function_modes, is_plain_cpu, save
 from pullback.define.eager import Shape
 from pullback.define.function import Function
 from pullback.define.source import compiled, prefix
+from pullback.define.strict import reraise
 from pullback.define.ways import FORESIGHT, TELLERS, WAYS
 from pullback.errors import KernelError, PullbackError
 from pullback.graph import account  # noqa: F401 - plans speak before kernels, which are asked last
 from pullback.graph.closed import holds, open_because, scalars
 from pullback.graph.planned import few_elements, shown
-from pullback.kernels import background, report
+from pullback.kernels import background, native, report
 from pullback.kernels.compile import CompileError, Misfit, Unsupported, log
+from pullback.kernels.front import Front
 
 if TYPE_CHECKING:  # these import SymPy, which takes half a second
     from pullback.graph.plan import Plan
@@ -32,13 +34,15 @@ if TYPE_CHECKING:  # these import SymPy, which takes half a second
     from pullback.kernels.program import Program
 
 Entry = Callable[..., Any]
-EAGER, PENDING, READY, REFUSED = "eager", "pending", report.READY, "refused"
+EAGER, PENDING, READY, REFUSED = "eager", "pending", report.READY, report.REFUSED
 WARM = 8
 """Work after which a kernel is begun: one for a call, and for every 512 elements."""
 VARIANTS = 8
 """Combinations of dtypes, patterns of sizes and whole numbers that one Function gets kernels for."""
 SMALL = 1024
-"""Elements up to which calls stay as they are: there the call of a kernel may cost more than it saves."""
+"""Elements up to which calls stay as they are without the node: the call of a kernel may cost more than it saves."""
+FEW = 1 / 4
+"""The work of a call with so few elements."""
 OUTSIDES = 2
 """Values of globals and the like that it gets kernels for: what changes more often is read by the eager rules."""
 
@@ -72,7 +76,7 @@ def fused(function: Function[..., Any], shape: Shape, needed: tuple[str, ...], e
     reason = unsuitable(function, shape, needed)
     if reason:
         return _refused(function, how, reason, eager)
-    return _Choice(function, shape, needed, eager).entry()
+    return Choice(function, shape, needed, eager).entry()
 
 
 def foresee(function: Function[..., Any], values: Sequence[Any]) -> Shape | None:
@@ -134,10 +138,15 @@ class Variant:
     kernels: tuple[Kernel, ...] = ()
     outside: tuple[Any, ...] = ()
     work: float = 0.0
+    recipe: Any = None
+    example: list[Any] = field(default_factory=list)
 
 
-class _Choice:
+class Choice:
     """The variants of one Function for one set of needed arguments."""
+
+    plain = staticmethod(is_plain_cpu)
+    fields = "{0}.dtype, {0}.shape"
 
     def __init__(self, function: Function[..., Any], shape: Shape, needed: tuple[str, ...], eager: Entry) -> None:
         self.function, self.shape, self.needed, self.eager = function, shape, needed, eager
@@ -146,7 +155,13 @@ class _Choice:
         self.guarded = bool(self.outside())
         self.variants: dict[Any, Variant] = {}
         self.ways: dict[Any, Entry] = {}
-        function.kernels[needed] = self
+        self.register()
+
+    def register(self) -> None:
+        """Let it be found by those who ask about the Function."""
+        self.function.kernels[self.needed] = self
+        outside = self.outside if self.guarded else None
+        Front.of(self.function, self.shape, held=_HELD, outside=outside).take(self)
 
     def entry(self) -> Entry:
         """The function that looks up what serves a call by dtypes, sizes and what is baked in."""
@@ -154,33 +169,42 @@ class _Choice:
         p = prefix(function)
         counted = self.how == "auto" and bool(self.needed)  # what is kept must not change under a checkpoint
         small = " and ".join(f"{n}.numel() <= {SMALL}" for n in self.shape.tensors)
-        bare = function.plain and not function.all_rules()
-        forward = bare or not self.needed
+        forward = self._bare() or not self.needed
         few = f"{p}forward({_passing(function)})" if forward else f"{p}few({', '.join(function.params)})"
         lines = [
             f"def {p}call({', '.join(function.params)}):",
-            *([f" if {small}: return {few}"] if self.how == "auto" else []),
+            *([f" if {small} and not {p}node: return {few}"] if self.how == "auto" else []),
             f" if {p}held or {p}modes() or {p}autocast(){f' or {p}hooks()' if counted else ''}:",
             f"  return {p}eager({', '.join(function.params)})",
             f" {p}way = {p}get(({', '.join(self._fields())},)) if {self._plain(p)} else {p}eager",
             f" return ({p}way or {p}missing({', '.join(function.params)}))({', '.join(function.params)})",
         ]
-        names = {"get": self.ways.get, "plain": is_plain_cpu, "missing": self.missing, "eager": self._eager_only}
+        names: dict[str, Any] = {
+            "get": self.ways.get,
+            "plain": self.plain,
+            "missing": self.missing,
+            "eager": self.foreign,
+        }
         names |= {"modes": function_modes, "autocast": autocast_enabled, "hooks": saved_tensor_hooks}
-        names["forward"] = function.fn
+        names["forward"], names["node"] = function.fn, native.LOADED
         if self.guarded:
             lines[-2] = lines[-2].replace("get((", "get((*" + f"{p}outside(), ")
             names["outside"] = self.outside
         return compiled(function, p, lines, {**names, "held": _HELD, "few": few_elements(self.eager)})[f"{p}call"]  # type: ignore[no-any-return]
 
+    def _bare(self) -> bool:
+        """Whether forward under plain autograd may serve: nothing is declared about it."""
+        return self.function.plain and not self.function.all_rules()
+
     def _fields(self) -> list[str]:
-        tensors = [f"{n}.dtype, {n}.shape" for n in self.shape.tensors]
+        tensors = [self.fields.format(n) for n in self.shape.tensors]
         return tensors + [f"None if {n}.__class__ is float else ({n}.__class__, {n})" for n in self.shape.plain]
 
     def _plain(self, p: str) -> str:
         return " and ".join(f"{p}plain({n})" for n in self.shape.tensors)
 
-    def _eager_only(self, *values: Any) -> Any:
+    def foreign(self, *values: Any) -> Any:
+        """Serve a call with tensors that no kernel takes."""
         if self.how == "require":
             raise _required(self.function, "a tensor that is not plain and on the CPU")
         return self.eager(*values)
@@ -240,15 +264,14 @@ class _Choice:
 
     def _check(self, variant: Variant, values: Sequence[Any]) -> None:
         tensors = [v for v in values if isinstance(v, torch.Tensor)]
-        if all(t.numel() <= 1 for t in tensors):
-            self._refuse(variant, "one element")
         if any(t.numel() == 0 for t in tensors):
             self._refuse(variant, "no elements")
 
     # ---- making a variant
 
     def _begin(self, variant: Variant, values: Sequence[Any]) -> None:
-        variant.work += 1 + max(v.numel() for v in values if isinstance(v, torch.Tensor)) / 512
+        elements = max(v.numel() for v in values if isinstance(v, torch.Tensor))
+        variant.work += FEW if elements <= SMALL else 1 + elements / 512
         if self.how == "auto" and (variant.work < WARM or not background.ready_to_trace()):
             return
         try:
@@ -256,6 +279,7 @@ class _Choice:
         except (PullbackError, Unsupported) as error:
             self._refuse(variant, getattr(error, "got", "") or str(error))
         except Exception as error:  # whatever tracing meets: the eager rules serve
+            reraise(error)
             self._refuse(variant, f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
         else:
             variant.state, variant.reason = PENDING, "its kernel is being compiled"
@@ -263,33 +287,49 @@ class _Choice:
 
     def _trace(self, variant: Variant, values: Sequence[Any]) -> None:
         from pullback.graph.plan import plan
-        from pullback.kernels.program import read
 
         given = [v.detach() if isinstance(v, torch.Tensor) else v for v in values]
         with torch.no_grad():
-            made = plan(self.function, self.needed, given)
-        if any(r.source == "value" for r in made.residuals):
+            variant.plan = plan(self.function, self.needed, given)
+        if any(r.source == "value" for r in variant.plan.residuals):
             raise Unsupported("an intermediate would have to be kept, through which no second derivative goes")
-        graphs = [made.forward, *([made.backward] if self.needed else [])]
-        variant.plan, variant.programs = made, tuple(map(read, graphs))
+        self.read(variant, values)
+
+    def read(self, variant: Variant, values: Sequence[Any]) -> None:
+        """Look at the graphs of a variant, as kernels need them.
+
+        Raises:
+            Unsupported: If they hold what has no kernels.
+        """
+        from pullback.kernels import node
+        from pullback.kernels.program import read
+
+        assert variant.plan is not None
+        graphs = [variant.plan.forward, *([variant.plan.backward] if self.needed else [])]
+        variant.programs = tuple(map(read, graphs))
+        node.mark_packed(variant.plan, *variant.programs)
         slow = sorted({name for program in variant.programs for name in program.slow})
         if slow and self.how == "auto":
             raise Unsupported(f"PyTorch is faster at {', '.join(slow)} in float64")
 
     def _compile(self, variant: Variant) -> None:
-        from pullback.kernels import node
-        from pullback.kernels.launch import Kernel
-
-        assert variant.plan is not None
         try:
-            variant.kernels = tuple(map(Kernel, variant.programs))
-            writer = node.entry if self.needed else node.plain_entry
-            variant.entry = self._guarded(variant, writer(self.function, variant.plan, *variant.kernels))
+            variant.entry = self._guarded(variant, self.make(variant))
             variant.state, variant.reason = READY, ""
         except Exception as error:
             self._refuse(variant, str(error))
             if not isinstance(error, (CompileError, Unsupported)):
                 log.info("%s: %r", self.function.name, error)
+
+    def make(self, variant: Variant) -> Entry:
+        """What serves the calls of a variant that has been traced; the node in C++ follows in its own time."""
+        from pullback.kernels import node
+        from pullback.kernels.launch import Kernel
+
+        assert variant.plan is not None
+        variant.kernels = tuple(map(Kernel, variant.programs))
+        native.begin()
+        return (node.entry if self.needed else node.plain_entry)(self.function, variant.plan, *variant.kernels)
 
     def _guarded(self, variant: Variant, run: Entry) -> Entry:
         """The kernels for calls for which what was decided about numbers holds, the eager way for others."""
@@ -316,13 +356,22 @@ class _Choice:
         log.info("%s runs eagerly: %s", self.function.name, reason)
 
     def _no_kernel(self, variant: Variant) -> Entry:
-        if self.how != "require":
-            return self.eager
+        if self.how == "require":
+            return self._refuse_call(variant)
+        return self._forward_if_few if self._bare() and self.needed else self.eager
 
+    def _refuse_call(self, variant: Variant) -> Entry:
         def refuse(*values: Any) -> Any:
             raise _required(self.function, variant.reason)
 
         return refuse
+
+    def _forward_if_few(self, *values: Any) -> Any:
+        """Nothing is faster for few elements of a plain formula than PyTorch; many keep less the eager way."""
+        if any(v.numel() > SMALL for v in values if isinstance(v, torch.Tensor)):
+            return self.eager(*values)
+        args, keywords = self.function.arguments.call(dict(zip(self.function.params, values, strict=True)))
+        return self.function.fn(*args, **keywords)
 
 
 FORESIGHT.append(foresee)

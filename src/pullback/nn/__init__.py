@@ -41,18 +41,24 @@ def replace(model: torch.nn.Module, what: Any = None, by: Any = None) -> torch.n
 
     ``replace(model, nn.GELU, pb.nn.Swish)`` or ``replace(model, {nn.GELU: pb.nn.Swish, nn.ReLU: pb.nn.SquaredReLU})``.
     Without more than a model, every activation of PyTorch that the catalogue has is replaced by that of the same name,
-    with its settings and state: values and gradients stay the same, but for rounding.
+    with its settings, parameters and hooks: values and gradients stay the same, but for rounding. These compute in
+    float64 for float32, which takes longer: docs/accuracy.md says how much. Functions that a model calls, such as
+    ``F.gelu``, are no modules and stay.
+
+    New parameters (those of a `Swish`, say) are unknown to an optimizer that was made before: make it afterwards.
 
     Args:
         model: Any module; changed in place.
-        what: A class of modules (subclasses are not meant), a path such as ``"blocks.*.act"``, or a dict from these.
+        what: A class of modules (subclasses are not meant), a path such as ``"blocks.*.act"``, several of these, or a
+            dict from them to what takes their place.
         by: A class, which is called without arguments; a module, which is copied; or a function of the old module.
 
     Returns:
         The model; what takes its place, if the model itself is replaced.
 
     Raises:
-        UsageError: If the model has no such module, or the arguments have another form.
+        UsageError: If the model has no such module, if it is wrapped for several processes and new parameters would
+            come into it, or if the arguments have another form.
 
     Example:
         >>> model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.GELU())
@@ -62,7 +68,7 @@ def replace(model: torch.nn.Module, what: Any = None, by: Any = None) -> torch.n
           (1): Swish()
         )
     """
-    return exchange.replace(model, exchange.pairs(what, by, counterparts()))
+    return exchange.replace(model, exchange.pairs(what, by, counterparts()), default=what is None)
 
 
 __all__ = sorted([*CLASSES, "Entry", "counterparts", "replace", "rising"])

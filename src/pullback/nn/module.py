@@ -24,16 +24,11 @@ class Entry(nn.Module):
 
     record: ClassVar[Record]
     arguments: ClassVar[inspect.Signature]
+    hint: ClassVar[str] = "give those"
 
     def __init__(self, *args: Any, device: Any = None, dtype: Any = None, **kwargs: Any) -> None:
         super().__init__()
-        try:
-            bound = self.arguments.bind(*args, **kwargs)
-        except TypeError as error:
-            who = type(self).__name__
-            raise UsageError(who, f"is made as {who}{self.arguments}", str(error), "give those") from None
-        bound.apply_defaults()
-        self.given = dict(bound.arguments)
+        self.given = self.bound(args, kwargs)
         for name in self.record.options:
             setattr(self, name, self.given[name])
         for name, parameter in self.record.parameters.items():
@@ -42,6 +37,27 @@ class Entry(nn.Module):
                 stored(name, parameter), nn.Parameter(torch.empty(size, device=device, dtype=dtype))
             )
         self.reset_parameters()
+
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """What the module is made with, by name, after a look at what can be known to be wrong."""
+        who = type(self).__name__
+        try:
+            bound = self.arguments.bind(*args, **kwargs)
+        except TypeError as error:
+            raise UsageError(who, f"is made as {who}{self.arguments}", str(error), self.hint) from None
+        bound.apply_defaults()
+        count = bound.arguments.get("num_parameters", 1)
+        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+            do = "give 1, or the number of channels"
+            raise UsageError(who, "num_parameters is a positive whole number", repr(count), do)
+        return dict(bound.arguments)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Attributes as of any module; a parameter with a constraint takes values, and parameters as values."""
+        if isinstance(getattr(type(self), name, None), property):
+            object.__setattr__(self, name, value)
+        else:
+            super().__setattr__(name, value)
 
     @property
     def num_parameters(self) -> int:
@@ -63,18 +79,30 @@ class Entry(nn.Module):
         """Set a parameter to a value: of the function's argument, not of what is stored."""
         raw = getattr(self, stored(name, parameter))
         with torch.no_grad():
-            new = torch.as_tensor(value, dtype=torch.float64, device="cpu")
+            new = self.numbers(name, value, raw)
             if parameter.above is not None:
                 if not bool((new > parameter.above).all()):
                     who, what = type(self).__name__, f"{name} is above {parameter.above:g}"
                     raise UsageError(who, what, str(value), "give a greater value")
                 new = new - parameter.above
                 new = new + torch.log(-torch.expm1(-new))  # the inverse of softplus
-            raw.copy_(new.to(raw.dtype).expand_as(raw))
+            raw.copy_(new.to(raw.dtype))
 
-    def forward(self, x: torch.Tensor) -> Any:
-        """The entry's function of ``x`` and the parameters."""
-        return self.record.function(x, **self.learned(x), **self.settings())
+    def numbers(self, name: str, value: Any, like: torch.Tensor) -> torch.Tensor:
+        """A value for a parameter as float64, in the parameter's shape."""
+        try:
+            return torch.as_tensor(value, dtype=torch.float64, device="cpu").expand_as(like)
+        except (TypeError, ValueError, RuntimeError):
+            several = f", or {like.numel()} of them" if like.numel() > 1 else ""
+            do = "give one; num_parameters says how many there are"
+            raise UsageError(type(self).__name__, f"{name} is a number{several}", repr(value), do) from None
+
+    def forward(self, input: torch.Tensor) -> Any:  # noqa: A002 - PyTorch's name
+        """The entry's function of the input and the parameters; with ``inplace=True`` it takes the input's place."""
+        if not self.given.get("inplace"):
+            return self.record.function(input, **self.learned(input), **self.settings())
+        kept = input.clone() if torch.is_grad_enabled() and input.requires_grad else input
+        return input.copy_(self.record.function(kept, **self.settings()))
 
     def learned(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
         """The parameters by name, in the shape that broadcasts with ``x``."""
@@ -85,9 +113,11 @@ class Entry(nn.Module):
         return {name: getattr(self, name) for name in self.record.options if name != "inplace"}
 
     def shaped(self, value: torch.Tensor, parameter: Parameter, x: torch.Tensor) -> torch.Tensor:
-        """A parameter per channel along the dimension of the channels."""
-        if value.numel() == 1 or not parameter.channels:
+        """A parameter per channel along the dimension of the channels; one value, for a single number, as a number."""
+        if not parameter.channels and isinstance(parameter.initial, tuple):
             return value
+        if value.numel() == 1:
+            return value if x.dim() else value.reshape(())
         dim = self.given["channel_dim"]
         dim = min(dim, x.dim() - 1) if dim >= 0 else dim + x.dim()
         if x.dim() == 0 or x.shape[dim] != value.numel():
@@ -102,14 +132,19 @@ class Entry(nn.Module):
     def extra_repr(self) -> str:
         """The arguments that are not the default."""
         defaults = {n: p.default for n, p in self.arguments.parameters.items()}
-        return ", ".join(f"{n}={v!r}" for n, v in self.given.items() if v != defaults[n])
+        given = {n: v.tolist() if isinstance(v, torch.Tensor) else v for n, v in self.given.items()}
+        return ", ".join(f"{n}={v!r}" for n, v in given.items() if v != defaults[n])
 
     @classmethod
     def like(cls, module: nn.Module) -> Entry:
-        """The entry with the settings and the state of PyTorch's module of the same name."""
+        """The entry with the settings and the very parameters of PyTorch's module of the same name.
+
+        The parameters are the same objects: what is tied, frozen or known to an optimizer stays so.
+        """
         names = [n for n in cls.arguments.parameters if isinstance(getattr(module, n, None), (bool, int, float, str))]
         new = cls(**{name: getattr(module, name) for name in names})
-        new.load_state_dict(module.state_dict())
+        for name, parameter in module.named_parameters(recurse=False):
+            new.register_parameter(name, parameter)
         return new
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from pullback.errors import UsageError
 from pullback.nn.module import Entry
 
 
@@ -41,6 +42,16 @@ class ReversedEntry(Entry):
 
 class SteppedEntry(Entry):
     """``LSQ``: its step can be taken from data."""
+
+    hint = "give low and high: -8 and 7 for four bits with a sign, 0 and 15 without"
+
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """What the module is made with, if its levels are in order."""
+        given = super().bound(args, kwargs)
+        if not given["low"] < given["high"]:
+            got = f"low={given['low']!r}, high={given['high']!r}"
+            raise UsageError(type(self).__name__, "low is less than high", got, self.hint)
+        return given
 
     def calibrate(self, x: torch.Tensor) -> None:
         """Set the step to 2·mean(|x|)/√high, as its authors do: from weights, or from a batch of activations."""

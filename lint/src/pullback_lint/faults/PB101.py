@@ -12,16 +12,35 @@ unless they are `None`.
 ## Example
 
 ```python
-def forward(ctx, x, weight): ...
-def backward(ctx, grad_output):
-    return grad_output * weight
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.factor
 ```
 
 ## Instead
 
 ```python
-def backward(ctx, grad_output):
-    return grad_output * weight, grad_output * x
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.factor, None
 ```
 
 ## Exceptions

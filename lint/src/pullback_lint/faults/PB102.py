@@ -12,13 +12,45 @@ The engine raises, or, where broadcasting happens to fit, gives each entry a wro
 ## Example
 
 ```python
-return grad_output * s, (grad_output * dk).sum()
+import torch
+import pullback as pb
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, slope):
+        ctx.save_for_backward(x, slope)
+        return x * slope
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, slope = ctx.saved_tensors
+        return grad_output * slope, (grad_output * x).sum()
+
+
+pb.check(Scale, torch.randn(3, 4), torch.rand(4) + 1)
 ```
 
 ## Instead
 
 ```python
-return grad_output * s, (grad_output * dk).sum_to_size(k.shape)
+import torch
+import pullback as pb
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, slope):
+        ctx.save_for_backward(x, slope)
+        return x * slope
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, slope = ctx.saved_tensors
+        return grad_output * slope, (grad_output * x).sum_to_size(slope.shape)
+
+
+pb.check(Scale, torch.randn(3, 4), torch.rand(4) + 1)
 ```
 
 ## Exceptions

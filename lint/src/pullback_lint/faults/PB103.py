@@ -11,15 +11,37 @@ Autograd raises as soon as backward runs. The author believes that the number is
 ## Example
 
 ```python
-def forward(ctx, x, coeff: float): ...
-def backward(ctx, grad_output):
-    return grad_output * ctx.coeff, (grad_output * x).sum()
+import torch
+
+
+class Gain(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, coeff: float):
+        ctx.save_for_backward(x)
+        ctx.coeff = coeff
+        return x * coeff
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * ctx.coeff, (grad_output * x).sum()
 ```
 
 ## Instead
 
 ```python
-    return grad_output * ctx.coeff, None
+import torch
+
+
+class Gain(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, coeff: float):
+        ctx.coeff = coeff
+        return x * coeff
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.coeff, None
 ```
 
 ## Exceptions

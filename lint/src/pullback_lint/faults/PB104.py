@@ -11,15 +11,45 @@ The engine expects tensors and raises.
 ## Example
 
 ```python
-d_path = torch.autograd.grad(s, path, grad_output)
-return d_path, None
+import torch
+
+
+class Action(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, path, mass):
+        ctx.save_for_backward(path)
+        ctx.mass = mass
+        return mass * path.square().sum()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        path = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad():
+            s = ctx.mass * path.square().sum()
+        d_path = torch.autograd.grad(s, path, grad_output, create_graph=True)
+        return d_path, None
 ```
 
 ## Instead
 
 ```python
-(d_path,) = torch.autograd.grad(s, path, grad_output)
-return d_path, None
+import torch
+
+
+class Action(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, path, mass):
+        ctx.save_for_backward(path)
+        ctx.mass = mass
+        return mass * path.square().sum()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        path = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad():
+            s = ctx.mass * path.square().sum()
+        (d_path,) = torch.autograd.grad(s, path, grad_output, create_graph=True)
+        return d_path, None
 ```
 
 ## Exceptions

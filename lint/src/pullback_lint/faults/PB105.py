@@ -12,17 +12,38 @@ With several outputs, the cotangent of an unused one is `None`, and backward rai
 ## Example
 
 ```python
-ctx.set_materialize_grads(False)
-...
-def backward(ctx, g_data, g_pen):
-    return e * g_data
+import torch
+
+
+class TwoHeads(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x)
+        return x.sin(), x.cos()
+
+    @staticmethod
+    def backward(ctx, g_sin, g_cos):
+        (x,) = ctx.saved_tensors
+        return g_sin * x.cos() - g_cos * x.sin()
 ```
 
 ## Instead
 
 ```python
-def backward(ctx, g_data, g_pen):
-    return e * g_data if g_data is not None else None
+import torch
+
+
+class TwoHeads(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin(), x.cos()
+
+    @staticmethod
+    def backward(ctx, g_sin, g_cos):
+        (x,) = ctx.saved_tensors
+        return g_sin * x.cos() - g_cos * x.sin()
 ```
 
 ## Exceptions

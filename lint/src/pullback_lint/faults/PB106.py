@@ -12,16 +12,35 @@ fails as soon as `self` is used as an object.
 ## Example
 
 ```python
+import torch
+
+
 class Square(torch.autograd.Function):
-    def forward(self, x): ...
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * grad_output * x
 ```
 
 ## Instead
 
 ```python
+import torch
+
+
 class Square(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x): ...
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * grad_output * x
 ```
 
 ## Exceptions

@@ -11,19 +11,31 @@ A `backward` method on an `nn.Module`, or a Function whose `forward` is called d
 ## Example
 
 ```python
+import torch
+
+
 class Reverse(torch.nn.Module):
-    def forward(self, x): return x.view_as(x)
-    def backward(self, grad_output): return -grad_output
+    def forward(self, x):
+        return x.view_as(x)
+
+    def backward(self, grad_output):
+        return -grad_output
 ```
 
 ## Instead
 
 ```python
+import torch
+
+
 class Reverse(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x): return x.view_as(x)
+    def forward(ctx, x):
+        return x.view_as(x)
+
     @staticmethod
-    def backward(ctx, grad_output): return -grad_output
+    def backward(ctx, grad_output):
+        return -grad_output
 ```
 
 ## Exceptions

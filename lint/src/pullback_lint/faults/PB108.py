@@ -13,15 +13,36 @@ missing.
 ## Example
 
 ```python
-def forward(ctx, members, weights):
-    return sum(w * m for w, m in zip(weights, members))
+import torch
+
+
+class Ensemble(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, weights, members):
+        ctx.save_for_backward(*members)
+        return sum(w * m for w, m in zip(weights, members))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        members = ctx.saved_tensors
+        return None, [grad_output.clone() for _ in members]
 ```
 
 ## Instead
 
 ```python
-def forward(ctx, weights, *members):
-    return sum(w * m for w, m in zip(weights, members))
+import torch
+
+
+class Ensemble(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, weights, *members):
+        ctx.weights = weights
+        return sum(w * m for w, m in zip(weights, members))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, *(w * grad_output for w in ctx.weights)
 ```
 
 ## Exceptions

@@ -12,13 +12,35 @@ a word.
 ## Example
 
 ```python
-return [a, b]
+import torch
+
+
+class Halves(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        a, b = x.chunk(2)
+        return [a.clone(), b.clone()]
+
+    @staticmethod
+    def backward(ctx, grad_a, grad_b):
+        return torch.cat((grad_a, grad_b))
 ```
 
 ## Instead
 
 ```python
-return a, b
+import torch
+
+
+class Halves(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        a, b = x.chunk(2)
+        return a.clone(), b.clone()
+
+    @staticmethod
+    def backward(ctx, grad_a, grad_b):
+        return torch.cat((grad_a, grad_b))
 ```
 
 ## Exceptions

@@ -11,16 +11,40 @@ Whoever uses that output gets no gradient through it, silently.
 ## Example
 
 ```python
-scale = x.abs().amax(-1, keepdim=True)
-ctx.mark_non_differentiable(scale)
-return x / scale, scale
+import torch
+
+
+class Normalise(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        scale = x.abs().mean()
+        ctx.mark_non_differentiable(scale)
+        ctx.save_for_backward(x, scale)
+        return x * scale, scale
+
+    @staticmethod
+    def backward(ctx, grad_output, _):
+        x, scale = ctx.saved_tensors
+        return grad_output * scale + (grad_output * x).sum() * x.sign() / x.numel()
 ```
 
 ## Instead
 
 ```python
-scale = x.abs().amax(-1, keepdim=True)
-return x / scale, scale      # and add its cotangent in backward
+import torch
+
+
+class Normalise(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        scale = x.abs().mean()
+        ctx.save_for_backward(x, scale)
+        return x * scale, scale
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_scale):
+        x, scale = ctx.saved_tensors
+        return grad_output * scale + ((grad_output * x).sum() + grad_scale) * x.sign() / x.numel()
 ```
 
 ## Exceptions

@@ -11,15 +11,45 @@ The mark has no effect: it goes by identity of the returned tensor.
 ## Example
 
 ```python
-ctx.mark_non_differentiable(idx.clone())
-return v, idx
+import torch
+
+
+class Largest(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        value, index = x.max(-1)
+        ctx.mark_non_differentiable(index.clone())
+        ctx.save_for_backward(index)
+        ctx.shape = x.shape
+        return value, index
+
+    @staticmethod
+    def backward(ctx, grad_value, _):
+        (index,) = ctx.saved_tensors
+        grad = grad_value.new_zeros(ctx.shape)
+        return grad.scatter(-1, index.unsqueeze(-1), grad_value.unsqueeze(-1))
 ```
 
 ## Instead
 
 ```python
-ctx.mark_non_differentiable(idx)
-return v, idx
+import torch
+
+
+class Largest(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        value, index = x.max(-1)
+        ctx.mark_non_differentiable(index)
+        ctx.save_for_backward(index)
+        ctx.shape = x.shape
+        return value, index
+
+    @staticmethod
+    def backward(ctx, grad_value, _):
+        (index,) = ctx.saved_tensors
+        grad = grad_value.new_zeros(ctx.shape)
+        return grad.scatter(-1, index.unsqueeze(-1), grad_value.unsqueeze(-1))
 ```
 
 ## Exceptions

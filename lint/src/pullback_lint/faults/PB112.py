@@ -11,14 +11,45 @@ The output claims to require a gradient, and backward raises.
 ## Example
 
 ```python
+import torch
+
+
 @torch.library.custom_op("geo::spread", mutates_args=())
-def spread(pts: torch.Tensor) -> torch.Tensor: ...
+def spread(pts: torch.Tensor) -> torch.Tensor:
+    return pts * pts
+
+
+@spread.register_fake
+def _(pts):
+    return torch.empty_like(pts)
 ```
 
 ## Instead
 
 ```python
-spread.register_autograd(_backward, setup_context=_setup)
+import torch
+
+
+@torch.library.custom_op("geo::spread", mutates_args=())
+def spread(pts: torch.Tensor) -> torch.Tensor:
+    return pts * pts
+
+
+@spread.register_fake
+def _(pts):
+    return torch.empty_like(pts)
+
+
+def keep(ctx, inputs, output):
+    ctx.save_for_backward(*inputs)
+
+
+def backward(ctx, grad_output):
+    (pts,) = ctx.saved_tensors
+    return 2 * grad_output * pts
+
+
+spread.register_autograd(backward, setup_context=keep)
 ```
 
 ## Exceptions

@@ -11,15 +11,41 @@ The gradient is left out for the input that needs it, or computed for one that d
 ## Example
 
 ```python
-grad_weight = grad_output.t() @ x if ctx.needs_input_grad[0] else None
-return grad_x, grad_weight
+import torch
+
+
+class Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x @ weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        grad_x = grad_output @ weight.t() if ctx.needs_input_grad[1] else None
+        grad_weight = x.t() @ grad_output if ctx.needs_input_grad[0] else None
+        return grad_x, grad_weight
 ```
 
 ## Instead
 
 ```python
-grad_weight = grad_output.t() @ x if ctx.needs_input_grad[1] else None
-return grad_x, grad_weight
+import torch
+
+
+class Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x @ weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        grad_x = grad_output @ weight.t() if ctx.needs_input_grad[0] else None
+        grad_weight = x.t() @ grad_output if ctx.needs_input_grad[1] else None
+        return grad_x, grad_weight
 ```
 
 ## Exceptions

@@ -11,16 +11,29 @@ Its result requires a gradient, and backward raises NotImplementedError.
 ## Example
 
 ```python
+import torch
+
+
 class Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x): return (x > 0).float()
+    def forward(ctx, x):
+        return (x > 0).to(x.dtype)
 ```
 
 ## Instead
 
 ```python
+import torch
+
+
+class Step(torch.autograd.Function):
     @staticmethod
-    def backward(ctx, grad_output): return None
+    def forward(ctx, x):
+        return (x > 0).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None
 ```
 
 ## Exceptions

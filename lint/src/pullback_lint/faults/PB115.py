@@ -11,13 +11,33 @@ Code that can be wrong, breaks torch.func and compile, and brings nothing.
 ## Example
 
 ```python
-class Square(torch.autograd.Function): ...
+import torch
+import pullback as pb
+
+
+class Wave(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x, x * 2)
+        return torch.exp(x).sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, _ = ctx.saved_tensors
+        return grad_output * torch.exp(x).cos() * torch.exp(x)
+
+
+pb.check(Wave, torch.randn(3, 4))
 ```
 
 ## Instead
 
 ```python
-def square(x): return x * x
+import torch
+
+
+def wave(x):
+    return torch.exp(x).sin()
 ```
 
 ## Exceptions

@@ -11,15 +11,41 @@ Autograd calls backward with one cotangent per output and gets a TypeError.
 ## Example
 
 ```python
-return y, scale
-...
-def backward(ctx, grad_output): ...
+import torch
+
+
+class Signs(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        sign = x.sign()
+        ctx.mark_non_differentiable(sign)
+        return x * x, sign
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * grad_output * x
 ```
 
 ## Instead
 
 ```python
-def backward(ctx, grad_y, grad_scale): ...
+import torch
+
+
+class Signs(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        sign = x.sign()
+        ctx.mark_non_differentiable(sign)
+        return x * x, sign
+
+    @staticmethod
+    def backward(ctx, grad_output, _):
+        (x,) = ctx.saved_tensors
+        return 2 * grad_output * x
 ```
 
 ## Exceptions

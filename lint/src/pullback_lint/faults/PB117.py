@@ -11,15 +11,41 @@ With `setup_context`, forward is called without context: the first input lands i
 ## Example
 
 ```python
-def forward(ctx, x): ...
-def setup_context(ctx, inputs, output): ...
+import torch
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output
 ```
 
 ## Instead
 
 ```python
-def forward(x): ...
-def setup_context(ctx, inputs, output): ...
+import torch
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return 2 * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output
 ```
 
 ## Exceptions

@@ -11,13 +11,45 @@ PyTorch refuses it: legacy functions with an instance have been removed.
 ## Example
 
 ```python
-y = Square()(x)
+import torch
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * grad_output * x
+
+
+def square(x):
+    return Square()(x)
 ```
 
 ## Instead
 
 ```python
-y = Square.apply(x)
+import torch
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * grad_output * x
+
+
+def square(x):
+    return Square.apply(x)
 ```
 
 ## Exceptions

@@ -12,16 +12,34 @@ A NameError on the first backward pass, often months later, in the rarely used b
 ## Example
 
 ```python
-def forward(ctx, x, scale): ...
-def backward(ctx, grad_output):
-    return grad_output * scale, None
+import torch
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * scale, None
 ```
 
 ## Instead
 
 ```python
-def backward(ctx, grad_output):
-    return grad_output * ctx.scale, None
+import torch
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.scale = scale
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.scale, None
 ```
 
 ## Exceptions

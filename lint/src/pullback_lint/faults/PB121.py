@@ -11,13 +11,33 @@ An AttributeError when the line is reached; in backward that is late.
 ## Example
 
 ```python
-return torch.zeroes_like(x)
+import torch
+
+
+class Stop(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.zeroes_like(grad_output)
 ```
 
 ## Instead
 
 ```python
-return torch.zeros_like(x)
+import torch
+
+
+class Stop(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.zeros_like(grad_output)
 ```
 
 ## Exceptions

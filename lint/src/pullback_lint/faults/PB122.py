@@ -11,16 +11,35 @@ No NameError points at it: `input` is a Python function, and the arithmetic fail
 ## Example
 
 ```python
-def forward(ctx, input): ...
-def backward(ctx, grad_output):
-    return grad_output * (input > 0)
+import torch
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, input):
+        return input * input
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output * input
 ```
 
 ## Instead
 
 ```python
-    (input,) = ctx.saved_tensors
-    return grad_output * (input > 0)
+import torch
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, input):
+        ctx.save_for_backward(input)
+        return input * input
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (input,) = ctx.saved_tensors
+        return 2 * grad_output * input
 ```
 
 ## Exceptions

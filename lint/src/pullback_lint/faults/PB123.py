@@ -11,15 +11,37 @@ A ValueError on the first backward pass, or a tuple where a tensor was meant.
 ## Example
 
 ```python
-ctx.save_for_backward(x)
-...
-x, weight = ctx.saved_tensors
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output * weight, grad_output * x
 ```
 
 ## Instead
 
 ```python
-ctx.save_for_backward(x, weight)
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output * weight, grad_output * x
 ```
 
 ## Exceptions

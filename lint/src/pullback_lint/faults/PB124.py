@@ -11,15 +11,41 @@ Two tensors change places; where their shapes agree the gradient is silently wro
 ## Example
 
 ```python
-ctx.save_for_backward(x, weight)
-...
-weight, x = ctx.saved_tensors
+import torch
+from mylib import bend, bend_slopes
+
+
+class Bend(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return bend(x, weight)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        weight, x = ctx.saved_tensors
+        slope_x, slope_weight = bend_slopes(x, weight)
+        return grad_output * slope_x, grad_output * slope_weight
 ```
 
 ## Instead
 
 ```python
-x, weight = ctx.saved_tensors
+import torch
+from mylib import bend, bend_slopes
+
+
+class Bend(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return bend(x, weight)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        slope_x, slope_weight = bend_slopes(x, weight)
+        return grad_output * slope_x, grad_output * slope_weight
 ```
 
 ## Exceptions

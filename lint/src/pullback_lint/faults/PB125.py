@@ -11,16 +11,34 @@ An AttributeError on the first backward pass.
 ## Example
 
 ```python
-def forward(ctx, x, scale): return x * scale
-def backward(ctx, grad_output): return grad_output * ctx.scale, None
+import torch
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.scale, None
 ```
 
 ## Instead
 
 ```python
-def forward(ctx, x, scale):
-    ctx.scale = scale
-    return x * scale
+import torch
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.scale = scale
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.scale, None
 ```
 
 ## Exceptions

@@ -12,14 +12,38 @@ An AttributeError in the configuration that nobody tested.
 ## Example
 
 ```python
-if bias is not None:
-    ctx.bias_shape = bias.shape
+import torch
+
+
+class Shift(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bias=None):
+        if bias is not None:
+            ctx.bias_shape = bias.shape
+            x = x + bias
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, grad_output.sum_to_size(ctx.bias_shape)
 ```
 
 ## Instead
 
 ```python
-ctx.bias_shape = None if bias is None else bias.shape
+import torch
+
+
+class Shift(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bias=None):
+        ctx.bias_shape = None if bias is None else bias.shape
+        return x * 1.0 if bias is None else x + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        shape = ctx.bias_shape
+        return grad_output, None if shape is None else grad_output.sum_to_size(shape)
 ```
 
 ## Exceptions

@@ -11,16 +11,38 @@ Freezing one parameter makes training crash.
 ## Example
 
 ```python
-if weight.requires_grad:
-    ctx.save_for_backward(x)
-...
-(x,) = ctx.saved_tensors
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        if weight.requires_grad:
+            ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output * weight, grad_output * x
 ```
 
 ## Instead
 
 ```python
-ctx.save_for_backward(x if weight.requires_grad else None)
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output * weight, grad_output * x
 ```
 
 ## Exceptions

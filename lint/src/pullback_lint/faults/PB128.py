@@ -11,14 +11,38 @@ The second call replaces the first: what was saved first is gone.
 ## Example
 
 ```python
-ctx.save_for_backward(x)
-ctx.save_for_backward(weight)
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x)
+        ctx.save_for_backward(weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x = weight = ctx.saved_tensors[0]
+        return grad_output * weight, grad_output * x
 ```
 
 ## Instead
 
 ```python
-ctx.save_for_backward(x, weight)
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output * weight, grad_output * x
 ```
 
 ## Exceptions

@@ -11,14 +11,38 @@ PyTorch raises a TypeError in forward.
 ## Example
 
 ```python
-ctx.save_for_backward(x, x.shape)
+import torch
+
+
+class Total(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x, x.shape)
+        return x.square().sum()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, shape = ctx.saved_tensors
+        return 2 * grad_output.expand(shape) * x
 ```
 
 ## Instead
 
 ```python
-ctx.save_for_backward(x)
-ctx.shape = x.shape
+import torch
+
+
+class Total(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.shape = x.shape
+        return x.square().sum()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * grad_output.expand(ctx.shape) * x
 ```
 
 ## Exceptions

@@ -12,15 +12,33 @@ pullback raises where it can first know; the editor can know earlier.
 ## Example
 
 ```python
-@quantize.grad("step")
-def _(g, x, stepp): ...
+import pullback as pb
+
+
+@pb.function
+def quantize(x, step):
+    return (x / step).round() * step
+
+
+@quantize.grad("x", surrogate=True)
+def _(g, x, stepp):
+    return g * (x.abs() < 128 * stepp)
 ```
 
 ## Instead
 
 ```python
-@quantize.grad("step")
-def _(g, x, step): ...
+import pullback as pb
+
+
+@pb.function
+def quantize(x, step):
+    return (x / step).round() * step
+
+
+@quantize.grad("x", surrogate=True)
+def _(g, x, step):
+    return g * (x.abs() < 128 * step)
 ```
 
 ## Exceptions

@@ -11,16 +11,31 @@
 ## Example
 
 ```python
-class Layer(torch.nn.Module):
+import torch
+import pullback as pb
+
+
+class Gate(torch.nn.Module):
     @pb.function
-    def act(self, x): ...
+    def act(self, x):
+        return x * torch.sigmoid(x)
 ```
 
 ## Instead
 
 ```python
+import torch
+import pullback as pb
+
+
 @pb.function
-def act(x, alpha): ...
+def act(x):
+    return x * torch.sigmoid(x)
+
+
+class Gate(torch.nn.Module):
+    def forward(self, x):
+        return act(x)
 ```
 
 ## Exceptions

@@ -11,17 +11,38 @@ Only one can be used.
 ## Example
 
 ```python
-@f.grad("x")
-def _(g): ...
-@f.grad("x")
-def _(g, x): ...
+import pullback as pb
+
+
+@pb.function
+def double(x):
+    return 2 * x
+
+
+@double.grad("x")
+def _(g):
+    return g
+
+
+@double.grad("x")
+def _(g):
+    return 2 * g
 ```
 
 ## Instead
 
 ```python
-@f.grad("x")
-def _(g, x): ...
+import pullback as pb
+
+
+@pb.function
+def double(x):
+    return 2 * x
+
+
+@double.grad("x")
+def _(g):
+    return 2 * g
 ```
 
 ## Exceptions

@@ -11,17 +11,33 @@ When backward runs, `x` holds the output.
 ## Example
 
 ```python
+import pullback as pb
+
+
 @pb.function(inplace="x")
-def relu_(x): ...
+def relu_(x):
+    return x.clamp_(min=0)
+
+
 @relu_.grad("x")
-def _(g, x): return g * (x > 0)
+def _(g, x):
+    return g * (x > 0)
 ```
 
 ## Instead
 
 ```python
+import pullback as pb
+
+
+@pb.function(inplace="x")
+def relu_(x):
+    return x.clamp_(min=0)
+
+
 @relu_.grad("x")
-def _(g, out): return g * (out > 0)
+def _(g, out):
+    return g * (out > 0)
 ```
 
 ## Exceptions

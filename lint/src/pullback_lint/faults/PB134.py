@@ -11,13 +11,37 @@ Newer versions of PyTorch warn or have removed it.
 ## Example
 
 ```python
-(x,) = ctx.saved_variables
+import torch
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_variables
+        return 2 * grad_output * x
 ```
 
 ## Instead
 
 ```python
-(x,) = ctx.saved_tensors
+import torch
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * grad_output * x
 ```
 
 ## Exceptions

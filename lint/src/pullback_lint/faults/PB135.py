@@ -11,15 +11,33 @@ A `forward` with no return of a value.
 ## Example
 
 ```python
-def forward(ctx, x):
-    y = x * 2
+import torch
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2
 ```
 
 ## Instead
 
 ```python
-def forward(ctx, x):
-    return x * 2
+import torch
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2
 ```
 
 ## Exceptions

@@ -11,17 +11,45 @@ Nothing upstream can be trained. Often it shows only for some shapes, dtypes or 
 ## Example
 
 ```python
-def backward(ctx, grad_output):
-    (x,) = ctx.saved_tensors
-    return grad_output @ x
+import torch
+import pullback as pb
+
+
+class Weigh(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * grad_output @ x
+
+
+pb.check(Weigh, torch.randn(3, 4))
 ```
 
 ## Instead
 
 ```python
-def backward(ctx, grad_output):
-    (x,) = ctx.saved_tensors
-    return grad_output * x
+import torch
+import pullback as pb
+
+
+class Weigh(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * grad_output * x
+
+
+pb.check(Weigh, torch.randn(3, 4))
 ```
 
 ## Exceptions

@@ -12,13 +12,37 @@ Right for a loss with equal weights; wrong as soon as the elements have weights 
 ## Example
 
 ```python
-return 2.0 * d * grad_output.mean()
+import torch
+
+
+class Squared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.square()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2.0 * x * grad_output.mean()
 ```
 
 ## Instead
 
 ```python
-return 2.0 * d * grad_output.unsqueeze(-1)
+import torch
+
+
+class Squared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.square()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2.0 * x * grad_output
 ```
 
 ## Exceptions

@@ -12,15 +12,41 @@ Shapes often agree, so nothing raises.
 ## Example
 
 ```python
-d_den = -grad_output * num / den ** 2
-d_num = grad_output / den
-return d_den, d_num
+import torch
+
+
+class Ratio(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, num, den):
+        ctx.save_for_backward(num, den)
+        return num / den
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        num, den = ctx.saved_tensors
+        d_den = -grad_output * num / den**2
+        d_num = grad_output / den
+        return d_den, d_num
 ```
 
 ## Instead
 
 ```python
-return d_num, d_den
+import torch
+
+
+class Ratio(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, num, den):
+        ctx.save_for_backward(num, den)
+        return num / den
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        num, den = ctx.saved_tensors
+        d_den = -grad_output * num / den**2
+        d_num = grad_output / den
+        return d_num, d_den
 ```
 
 ## Exceptions

@@ -12,13 +12,43 @@ Training runs, slower and to another place.
 ## Example
 
 ```python
-grad_r = grad_output * 2 * depth * a * (1 - e)
+import torch
+
+
+class Morse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, r, depth):
+        ctx.save_for_backward(r)
+        ctx.depth = depth
+        e = torch.exp(-r)
+        return depth * (1 - e) ** 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (r,) = ctx.saved_tensors
+        e = torch.exp(-r)
+        return grad_output * 2 * ctx.depth * (1 - e), None
 ```
 
 ## Instead
 
 ```python
-grad_r = grad_output * 2 * depth * a * (1 - e) * e
+import torch
+
+
+class Morse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, r, depth):
+        ctx.save_for_backward(r)
+        ctx.depth = depth
+        e = torch.exp(-r)
+        return depth * (1 - e) ** 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (r,) = ctx.saved_tensors
+        e = torch.exp(-r)
+        return grad_output * 2 * ctx.depth * (1 - e) * e, None
 ```
 
 ## Exceptions

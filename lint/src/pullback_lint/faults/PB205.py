@@ -11,13 +11,49 @@ Where sizes agree, nothing raises and each channel gets another's gradient.
 ## Example
 
 ```python
-grad_slope = (grad_output * x * neg).flatten(0, 1).sum(0)
+import torch
+import pullback as pb
+
+
+class Prelu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, slope):
+        ctx.save_for_backward(x, slope)
+        return torch.where(x > 0, x, slope[:, None] * x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, slope = ctx.saved_tensors
+        low = x <= 0
+        grad_slope = (grad_output * x * low).sum((0, 1))
+        return grad_output * torch.where(low, slope[:, None], 1.0), grad_slope
+
+
+pb.check(Prelu, torch.randn(2, 3, 3), torch.rand(3))
 ```
 
 ## Instead
 
 ```python
-grad_slope = (grad_output * x * neg).sum((0, 2))
+import torch
+import pullback as pb
+
+
+class Prelu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, slope):
+        ctx.save_for_backward(x, slope)
+        return torch.where(x > 0, x, slope[:, None] * x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, slope = ctx.saved_tensors
+        low = x <= 0
+        grad_slope = (grad_output * x * low).sum((0, 2))
+        return grad_output * torch.where(low, slope[:, None], 1.0), grad_slope
+
+
+pb.check(Prelu, torch.randn(2, 3, 3), torch.rand(3))
 ```
 
 ## Exceptions

@@ -11,15 +11,42 @@ The gradient is wrong by a factor that depends on the batch size.
 ## Example
 
 ```python
-loss = l.mean() if reduction == "mean" else l.sum()
-...
-return grad_output * d / d.numel()
+import torch
+
+
+class Squares(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, reduction):
+        ctx.save_for_backward(x)
+        ctx.reduction = reduction
+        loss = x * x
+        return loss.mean() if reduction == "mean" else loss.sum()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 2 * x / x.numel(), None
 ```
 
 ## Instead
 
 ```python
-return grad_output * (d / d.numel() if ctx.reduction == "mean" else d)
+import torch
+
+
+class Squares(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, reduction):
+        ctx.save_for_backward(x)
+        ctx.reduction = reduction
+        loss = x * x
+        return loss.mean() if reduction == "mean" else loss.sum()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        grad = grad_output * 2 * x
+        return grad / x.numel() if ctx.reduction == "mean" else grad, None
 ```
 
 ## Exceptions

@@ -11,13 +11,33 @@ Contributions add up; the mean is smaller by the number of elements.
 ## Example
 
 ```python
-return grad_output, -grad_output.mean()
+import torch
+
+
+class Offset(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, offset):
+        return x - offset
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, -grad_output.mean()
 ```
 
 ## Instead
 
 ```python
-return grad_output, -grad_output.sum()
+import torch
+
+
+class Offset(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, offset):
+        return x - offset
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, -grad_output.sum()
 ```
 
 ## Exceptions

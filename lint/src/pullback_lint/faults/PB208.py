@@ -11,13 +11,38 @@ The parameter never trains, without a word.
 ## Example
 
 ```python
-return grad_x, None                     # gain is a learnable vector
+import torch
+
+
+class Gain(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, gain):
+        ctx.save_for_backward(gain)
+        return x * torch.exp(gain)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (gain,) = ctx.saved_tensors
+        return grad_output * torch.exp(gain), None
 ```
 
 ## Instead
 
 ```python
-return grad_x, (grad_output * x * inv).sum(0)
+import torch
+
+
+class Gain(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, gain):
+        ctx.save_for_backward(x, gain)
+        return x * torch.exp(gain)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, gain = ctx.saved_tensors
+        grad_x = grad_output * torch.exp(gain)
+        return grad_x, (grad_x * x).sum_to_size(gain.shape)
 ```
 
 ## Exceptions

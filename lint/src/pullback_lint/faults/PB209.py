@@ -12,15 +12,41 @@ A loss that uses that output trains with a wrong gradient.
 ## Example
 
 ```python
-def backward(ctx, g_out, g_state):
-    return g_out * (1 - out * out)
+import torch
+
+
+class Cell(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, state):
+        new = torch.tanh(x + state)
+        ctx.save_for_backward(new)
+        return 2 * new, new
+
+    @staticmethod
+    def backward(ctx, grad_out, grad_new):
+        (new,) = ctx.saved_tensors
+        grad = 2 * grad_out * (1 - new) * (1 + new)
+        return grad, grad
 ```
 
 ## Instead
 
 ```python
-def backward(ctx, g_out, g_state):
-    return g_out * (1 - out * out) + g_state
+import torch
+
+
+class Cell(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, state):
+        new = torch.tanh(x + state)
+        ctx.save_for_backward(new)
+        return 2 * new, new
+
+    @staticmethod
+    def backward(ctx, grad_out, grad_new):
+        (new,) = ctx.saved_tensors
+        grad = (2 * grad_out + grad_new) * (1 - new) * (1 + new)
+        return grad, grad
 ```
 
 ## Exceptions

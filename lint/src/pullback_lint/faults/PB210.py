@@ -11,14 +11,39 @@ The gradient lacks the terms that keep normalisation stable.
 ## Example
 
 ```python
-return grad_output * gain * inv
+import torch
+
+
+class Standardise(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)
 ```
 
 ## Instead
 
 ```python
-w = grad_output * gain
-return inv * (w - xhat * (w * xhat).mean(-1, keepdim=True))
+import torch
+
+
+class Standardise(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        inv = torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)
+        xhat = x * inv
+        return inv * (grad_output - xhat * (grad_output * xhat).mean(-1, keepdim=True))
 ```
 
 ## Exceptions

@@ -11,15 +11,37 @@ Padded or ignored elements get a gradient.
 ## Example
 
 ```python
-loss = (nll * keep).sum() / n
-...
-return grad_output * g / n, None
+import torch
+
+
+class MaskedSquares(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, keep):
+        ctx.save_for_backward(x)
+        return (x.square() * keep).sum()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * grad_output * x, None
 ```
 
 ## Instead
 
 ```python
-return grad_output * g * keep[:, None] / n, None
+import torch
+
+
+class MaskedSquares(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, keep):
+        ctx.save_for_backward(x, keep)
+        return (x.square() * keep).sum()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, keep = ctx.saved_tensors
+        return 2 * grad_output * x * keep, None
 ```
 
 ## Exceptions

@@ -12,14 +12,42 @@ gradients.
 ## Example
 
 ```python
-grad = grad_output.new_zeros(ctx.shape)
-grad[ids] = grad_output
+import torch
+
+
+class Lookup(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, table, ids):
+        ctx.save_for_backward(ids)
+        ctx.shape = table.shape
+        return table[ids]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (ids,) = ctx.saved_tensors
+        grad = grad_output.new_zeros(ctx.shape)
+        grad[ids] = grad_output
+        return grad, None
 ```
 
 ## Instead
 
 ```python
-grad.index_add_(0, ids, grad_output)
+import torch
+
+
+class Lookup(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, table, ids):
+        ctx.save_for_backward(ids)
+        ctx.shape = table.shape
+        return table[ids]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (ids,) = ctx.saved_tensors
+        grad = grad_output.new_zeros(ctx.shape)
+        return grad.index_add(0, ids, grad_output), None
 ```
 
 ## Exceptions

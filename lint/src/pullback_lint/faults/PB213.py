@@ -11,13 +11,41 @@ With a square matrix shapes agree and nothing raises.
 ## Example
 
 ```python
-return grad_output @ w, x.t() @ grad_output
+import torch
+
+
+class Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, w = ctx.saved_tensors
+        grad_x = grad_output @ w if ctx.needs_input_grad[0] else None
+        grad_w = x.t() @ grad_output if ctx.needs_input_grad[1] else None
+        return grad_x, grad_w
 ```
 
 ## Instead
 
 ```python
-return grad_output @ w.t(), x.t() @ grad_output
+import torch
+
+
+class Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, w = ctx.saved_tensors
+        grad_x = grad_output @ w.t() if ctx.needs_input_grad[0] else None
+        grad_w = x.t() @ grad_output if ctx.needs_input_grad[1] else None
+        return grad_x, grad_w
 ```
 
 ## Exceptions

@@ -11,13 +11,41 @@ PyTorch's gradient of a complex function uses the conjugate; without it the dire
 ## Example
 
 ```python
-gb = torch.linalg.solve(a.transpose(-2, -1), grad_output)
+import torch
+
+
+class ComplexLinear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, x):
+        ctx.save_for_backward(a, x)
+        return a @ x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, x = ctx.saved_tensors
+        grad_a = grad_output @ x.mT if ctx.needs_input_grad[0] else None
+        grad_x = a.mT @ grad_output if ctx.needs_input_grad[1] else None
+        return grad_a, grad_x
 ```
 
 ## Instead
 
 ```python
-gb = torch.linalg.solve(a.mH, grad_output)
+import torch
+
+
+class ComplexLinear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, x):
+        ctx.save_for_backward(a, x)
+        return a @ x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, x = ctx.saved_tensors
+        grad_a = grad_output @ x.mH if ctx.needs_input_grad[0] else None
+        grad_x = a.mH @ grad_output if ctx.needs_input_grad[1] else None
+        return grad_a, grad_x
 ```
 
 ## Exceptions

@@ -11,14 +11,33 @@ Wrong by a factor, or altogether if the map is not orthogonal.
 ## Example
 
 ```python
-def forward(ctx, x): return torch.fft.fft(x)
-def backward(ctx, g): return torch.fft.ifft(g)
+import torch
+
+
+class Spectrum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return torch.fft.fft(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.fft.ifft(grad_output)
 ```
 
 ## Instead
 
 ```python
-def backward(ctx, g): return torch.fft.ifft(g, norm="forward")
+import torch
+
+
+class Spectrum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return torch.fft.fft(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.fft.ifft(grad_output, norm="forward")
 ```
 
 ## Exceptions

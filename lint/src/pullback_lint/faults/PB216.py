@@ -11,13 +11,39 @@ The threshold moves the wrong way.
 ## Example
 
 ```python
-return g, g.sum(), None
+import torch
+
+
+class Spike(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, v, threshold):
+        ctx.save_for_backward(v, threshold)
+        return (v > threshold).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        v, threshold = ctx.saved_tensors
+        grad = grad_output / (1 + (v - threshold).abs()) ** 2
+        return grad, grad.sum_to_size(threshold.shape)
 ```
 
 ## Instead
 
 ```python
-return g, -g.sum(), None
+import torch
+
+
+class Spike(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, v, threshold):
+        ctx.save_for_backward(v, threshold)
+        return (v > threshold).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        v, threshold = ctx.saved_tensors
+        grad = grad_output / (1 + (v - threshold).abs()) ** 2
+        return grad, -grad.sum_to_size(threshold.shape)
 ```
 
 ## Exceptions

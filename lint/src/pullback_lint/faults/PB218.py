@@ -11,15 +11,39 @@ Each output depends on every input of its row; the cross terms are lost.
 ## Example
 
 ```python
-y = torch.softmax(x, -1)
-...
-return grad_output * y * (1 - y)
+import torch
+
+
+class Softmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.softmax(x, -1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y * (1 - y)
 ```
 
 ## Instead
 
 ```python
-return y * (grad_output - (grad_output * y).sum(-1, keepdim=True))
+import torch
+
+
+class Softmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.softmax(x, -1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return y * (grad_output - (grad_output * y).sum(-1, keepdim=True))
 ```
 
 ## Exceptions

@@ -11,15 +11,45 @@ The deliberate gradient is not what was meant.
 ## Example
 
 ```python
-def intended(x): return x.clamp(-1, 1)
-...
-return grad_output * (x.abs() <= 2)
+import torch
+import pullback as pb
+
+
+class Clip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(-1, 1).round()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * (x.abs() <= 2)
+
+
+pb.check(Clip, 3 * torch.randn(20), intended=lambda x: x.clamp(-1, 1))
 ```
 
 ## Instead
 
 ```python
-return grad_output * (x.abs() <= 1)
+import torch
+import pullback as pb
+
+
+class Clip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(-1, 1).round()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * (x.abs() <= 1)
+
+
+pb.check(Clip, 3 * torch.randn(20), intended=lambda x: x.clamp(-1, 1))
 ```
 
 ## Exceptions

@@ -11,14 +11,41 @@ Nothing is wrong; values cannot be compared with a derivative, and the report sa
 ## Example
 
 ```python
-def forward(ctx, x): return (x > 0).to(x.dtype)
-def backward(ctx, g): return g * window(x)
+import torch
+import pullback as pb
+
+
+class Spike(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x > 0).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output / (1 + x.abs()) ** 2
+
+
+pb.check(Spike, torch.randn(20))
 ```
 
 ## Instead
 
 ```python
-spike = pb.surrogate(step, like=torch.sigmoid)
+import torch
+import pullback as pb
+
+
+def step(x):
+    return (x > 0).to(x.dtype)
+
+
+def smooth(x):
+    return torch.sigmoid(4 * x)
+
+
+spike = pb.surrogate(step, like=smooth)
 ```
 
 ## Exceptions

@@ -11,14 +11,29 @@ Nothing is wrong; the report says what the backward does.
 ## Example
 
 ```python
-def forward(ctx, x): return x.view_as(x)
-def backward(ctx, g): return -g
+import torch
+import pullback as pb
+
+
+class Reverse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return -grad_output
+
+
+pb.check(Reverse, torch.randn(4))
 ```
 
 ## Instead
 
 ```python
-reverse = pb.functional.gradient_reversal
+import pullback as pb
+
+reverse = pb.functional.reverse_gradient
 ```
 
 ## Exceptions

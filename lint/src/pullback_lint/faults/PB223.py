@@ -11,13 +11,45 @@ A vector-Jacobian product is linear; forward mode, checkpointing of sums and gra
 ## Example
 
 ```python
-return grad_output.clamp(-1, 1)
+import torch
+import pullback as pb
+
+
+class Sine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.sin(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output.clamp(-10, 10) * torch.cos(x)
+
+
+pb.check(Sine, torch.randn(4))
 ```
 
 ## Instead
 
 ```python
-return grad_output * d
+import torch
+import pullback as pb
+
+
+class Sine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.sin(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.cos(x)
+
+
+pb.check(Sine, torch.randn(4))
 ```
 
 ## Exceptions

@@ -11,13 +11,45 @@ Gradients of a wrong function are wrong.
 ## Example
 
 ```python
-pb.check(fused, x, reference=plain)
+import torch
+import pullback as pb
+
+
+class Softplus(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.log1p(torch.exp(-x))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return -grad_output * torch.sigmoid(-x)
+
+
+pb.check(Softplus, torch.randn(4), reference=torch.nn.functional.softplus)
 ```
 
 ## Instead
 
 ```python
-return plain(x)
+import torch
+import pullback as pb
+
+
+class Softplus(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.nn.functional.softplus(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.sigmoid(x)
+
+
+pb.check(Softplus, torch.randn(4), reference=torch.nn.functional.softplus)
 ```
 
 ## Exceptions

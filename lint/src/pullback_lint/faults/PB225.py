@@ -11,13 +11,34 @@ Eager sums it silently; other stacks raise or go on with the wrong shape.
 ## Example
 
 ```python
-return grad_output, grad_output          # bias has fewer dimensions
+import torch
+
+
+class Shift(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bias):
+        return x + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, grad_output
 ```
 
 ## Instead
 
 ```python
-return grad_output, grad_output.sum_to_size(bias.shape)
+import torch
+
+
+class Shift(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bias):
+        ctx.shape = bias.shape
+        return x + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, grad_output.sum_to_size(ctx.shape)
 ```
 
 ## Exceptions

@@ -11,14 +11,36 @@ The tensor belongs to the engine and may be shared with other branches of the gr
 ## Example
 
 ```python
-grad_output.mul_(p)
-return grad_output
+import torch
+
+
+class Drop(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, p: float):
+        ctx.p = p
+        return x * p
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_output.mul_(ctx.p)
+        return grad_output, None
 ```
 
 ## Instead
 
 ```python
-return grad_output * p
+import torch
+
+
+class Drop(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, p: float):
+        ctx.p = p
+        return x * p
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.p, None
 ```
 
 ## Exceptions

@@ -12,14 +12,39 @@ hides it from the version check.
 ## Example
 
 ```python
-a, b = ctx.saved_tensors
-a.data.copy_(grad_a)
+import torch
+
+
+class Gated(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b.exp()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        grad_a = grad_output * b.exp()
+        return grad_a, a.mul_(grad_a)
 ```
 
 ## Instead
 
 ```python
-return grad_a, grad_b
+import torch
+
+
+class Gated(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b.exp()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        grad_a = grad_output * b.exp()
+        return grad_a, a * grad_a
 ```
 
 ## Exceptions

@@ -11,16 +11,44 @@ The version counter is not raised in time and history is not rewritten: earlier 
 ## Example
 
 ```python
-x[neg] *= slope
-return x
+import torch
+
+
+class Leaky(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, slope: float):
+        negative = x < 0
+        x[negative] *= slope
+        ctx.save_for_backward(negative)
+        ctx.slope = slope
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (negative,) = ctx.saved_tensors
+        return torch.where(negative, ctx.slope * grad_output, grad_output), None
 ```
 
 ## Instead
 
 ```python
-x[neg] *= slope
-ctx.mark_dirty(x)
-return x
+import torch
+
+
+class Leaky(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, slope: float):
+        negative = x < 0
+        x[negative] *= slope
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(negative)
+        ctx.slope = slope
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (negative,) = ctx.saved_tensors
+        return torch.where(negative, ctx.slope * grad_output, grad_output), None
 ```
 
 ## Exceptions

@@ -11,14 +11,35 @@ PyTorch raises in some cases and breaks the graph in others.
 ## Example
 
 ```python
-ctx.mark_dirty(w)
-return torch.round(w)
+import torch
+
+
+class Round(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, w):
+        w.clamp_(-1, 1)
+        ctx.mark_dirty(w)
+        return torch.round(w)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
 ```
 
 ## Instead
 
 ```python
-return torch.round(w.clamp(-1, 1))
+import torch
+
+
+class Round(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, w):
+        return torch.round(w.clamp(-1, 1))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
 ```
 
 ## Exceptions

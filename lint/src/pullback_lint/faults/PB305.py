@@ -11,13 +11,33 @@ The result becomes a view made inside a custom Function: changing it in place af
 ## Example
 
 ```python
-return x
+import torch
+
+
+class Reverse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return -grad_output
 ```
 
 ## Instead
 
 ```python
-return x.clone()                # or x.view_as(x), if nothing changes it in place
+import torch
+
+
+class Reverse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return -grad_output
 ```
 
 ## Exceptions

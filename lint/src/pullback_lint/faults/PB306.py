@@ -12,13 +12,36 @@ raise. Checkpointing and saved-tensor hooks do not see it.
 ## Example
 
 ```python
-ctx.x = x
+import torch
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output * ctx.x
 ```
 
 ## Instead
 
 ```python
-ctx.save_for_backward(x)
+import torch
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * grad_output * x
 ```
 
 ## Exceptions

@@ -12,15 +12,38 @@ runs.
 ## Example
 
 ```python
-ctx.y = y
-return y
+import torch
+
+
+class Exponential(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.exp(x)
+        ctx.y = y
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.y
 ```
 
 ## Instead
 
 ```python
-ctx.save_for_backward(y)
-return y
+import torch
+
+
+class Exponential(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.exp(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
 ```
 
 ## Exceptions

@@ -11,13 +11,36 @@ It is invisible to saved-tensor hooks, offloading and checkpointing, and stays a
 ## Example
 
 ```python
-ctx.trace = torch.stack(trace)
+import torch
+
+
+class Rectify(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mask = x > 0
+        return x.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.mask
 ```
 
 ## Instead
 
 ```python
-ctx.save_for_backward(torch.stack(trace))
+import torch
+
+
+class Rectify(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x > 0)
+        return x.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (mask,) = ctx.saved_tensors
+        return grad_output * mask
 ```
 
 ## Exceptions

@@ -11,15 +11,46 @@ A second backward pass (`retain_graph=True`, several losses) raises.
 ## Example
 
 ```python
-(g,) = torch.autograd.grad(ctx.e, ctx.q, grad_output)
+import torch
+from torch.autograd.function import once_differentiable
+
+
+class Energy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q):
+        with torch.enable_grad():
+            ctx.q = q.detach().requires_grad_()
+            ctx.e = (ctx.q**4).sum()
+        return ctx.e.detach()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (grad,) = torch.autograd.grad(ctx.e, ctx.q, grad_output)
+        return grad
 ```
 
 ## Instead
 
 ```python
-with torch.enable_grad():
-    e = energy(q)
-(g,) = torch.autograd.grad(e, q, grad_output)
+import torch
+from torch.autograd.function import once_differentiable
+
+
+class Energy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q):
+        ctx.save_for_backward(q)
+        return (q**4).sum()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        q = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad():
+            e = (q**4).sum()
+        (grad,) = torch.autograd.grad(e, q, grad_output)
+        return grad
 ```
 
 ## Exceptions

@@ -11,15 +11,43 @@ Two calls before one backward: the first gets the second's values.
 ## Example
 
 ```python
-_CACHE["idx"] = idx
-...
-idx = _CACHE["idx"]
+import torch
+
+_CACHE = {}
+
+
+class Nearest(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, points, table):
+        index = torch.cdist(points, table).argmin(-1)
+        _CACHE["index"] = index
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad = grad_output.new_zeros(_CACHE["rows"], grad_output.shape[-1])
+        return None, grad.index_add(0, _CACHE["index"], grad_output)
 ```
 
 ## Instead
 
 ```python
-ctx.save_for_backward(idx)
+import torch
+
+
+class Nearest(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, points, table):
+        index = torch.cdist(points, table).argmin(-1)
+        ctx.save_for_backward(index)
+        ctx.rows = len(table)
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        grad = grad_output.new_zeros(ctx.rows, grad_output.shape[-1])
+        return None, grad.index_add(0, index, grad_output)
 ```
 
 ## Exceptions

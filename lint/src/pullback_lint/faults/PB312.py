@@ -11,15 +11,43 @@ Whatever was in memory becomes a gradient; often zeros, sometimes NaN.
 ## Example
 
 ```python
-grad = pts.new_empty(pts.shape)
-grad[visible] = g
+import torch
+
+
+class Visible(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, points, visible):
+        ctx.save_for_backward(visible)
+        ctx.shape = points.shape
+        return points[visible]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (visible,) = ctx.saved_tensors
+        grad = grad_output.new_empty(ctx.shape)
+        grad[visible] = grad_output
+        return grad, None
 ```
 
 ## Instead
 
 ```python
-grad = pts.new_zeros(pts.shape)
-grad[visible] = g
+import torch
+
+
+class Visible(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, points, visible):
+        ctx.save_for_backward(visible)
+        ctx.shape = points.shape
+        return points[visible]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (visible,) = ctx.saved_tensors
+        grad = grad_output.new_zeros(ctx.shape)
+        grad[visible] = grad_output
+        return grad, None
 ```
 
 ## Exceptions

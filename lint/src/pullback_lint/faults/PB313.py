@@ -11,13 +11,35 @@ Cotangents arrive transposed and expanded (`.sum().backward()` gives stride 0), 
 ## Example
 
 ```python
-g = grad_output.view(b, d)
+import torch
+
+
+class Flatten(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.shape = x.shape
+        return x.reshape(len(x), -1) * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output.view(ctx.shape)
 ```
 
 ## Instead
 
 ```python
-g = grad_output.reshape(b, d)
+import torch
+
+
+class Flatten(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.shape = x.shape
+        return x.reshape(len(x), -1) * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output.reshape(ctx.shape)
 ```
 
 ## Exceptions

@@ -11,14 +11,40 @@ For an expanded or transposed tensor, another memory is read: silently wrong num
 ## Example
 
 ```python
-kernel(grad_output.data_ptr(), n)
+import torch
+from mylib import kernel
+
+
+class Shift(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return kernel.forward(x.contiguous())
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad = torch.zeros_like(grad_output)
+        kernel.launch(grad_output.data_ptr(), grad.data_ptr(), grad.numel())
+        return grad
 ```
 
 ## Instead
 
 ```python
-grad_output = grad_output.contiguous()
-kernel(grad_output.data_ptr(), n)
+import torch
+from mylib import kernel
+
+
+class Shift(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return kernel.forward(x.contiguous())
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_output = grad_output.contiguous()
+        grad = torch.zeros_like(grad_output)
+        kernel.launch(grad_output.data_ptr(), grad.data_ptr(), grad.numel())
+        return grad
 ```
 
 ## Exceptions

@@ -11,13 +11,38 @@ Backward uses another mask than forward did.
 ## Example
 
 ```python
-mask = torch.rand_like(grad_output) < ctx.keep
+import torch
+
+
+class Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, keep: float):
+        ctx.keep = keep
+        return x * (torch.rand_like(x) < keep)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        mask = torch.rand_like(grad_output) < ctx.keep
+        return grad_output * mask, None
 ```
 
 ## Instead
 
 ```python
-(mask,) = ctx.saved_tensors
+import torch
+
+
+class Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, keep: float):
+        mask = torch.rand_like(x) < keep
+        ctx.save_for_backward(mask)
+        return x * mask
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (mask,) = ctx.saved_tensors
+        return grad_output * mask, None
 ```
 
 ## Exceptions

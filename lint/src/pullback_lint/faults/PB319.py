@@ -11,14 +11,39 @@ Backward raises by the version check, or reads the changed value if the change w
 ## Example
 
 ```python
-ctx.save_for_backward(x)
-x.mul_(2)
+import torch
+
+
+class Sine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        x.sin_()
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.cos(x)
 ```
 
 ## Instead
 
 ```python
-y = x * 2
+import torch
+
+
+class Sine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.sin(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.cos(x)
 ```
 
 ## Exceptions

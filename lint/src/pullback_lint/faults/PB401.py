@@ -12,14 +12,38 @@ without a word.
 ## Example
 
 ```python
-slope = torch.sigmoid(x)
-ctx.save_for_backward(slope)
+import torch
+
+
+class Softplus(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        slope = torch.sigmoid(x)
+        ctx.save_for_backward(slope)
+        return torch.nn.functional.softplus(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (slope,) = ctx.saved_tensors
+        return grad_output * slope
 ```
 
 ## Instead
 
 ```python
-ctx.save_for_backward(x)                # and slope = torch.sigmoid(x) in backward
+import torch
+
+
+class Softplus(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.nn.functional.softplus(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.sigmoid(x)
 ```
 
 ## Exceptions

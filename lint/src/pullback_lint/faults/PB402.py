@@ -12,17 +12,40 @@ A second derivative is silently wrong or zero instead of raising.
 ## Example
 
 ```python
-@staticmethod
-@torch.no_grad()
-def backward(ctx, grad_output): ...
+import torch
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    @torch.no_grad()
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 3 * grad_output * x**2
 ```
 
 ## Instead
 
 ```python
-@staticmethod
-@once_differentiable
-def backward(ctx, grad_output): ...
+import torch
+from torch.autograd.function import once_differentiable
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 3 * grad_output * x**2
 ```
 
 ## Exceptions

@@ -11,14 +11,40 @@ A class without `setup_context`.
 ## Example
 
 ```python
-def forward(ctx, x): ...
+import torch
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 3 * grad_output * x**2
 ```
 
 ## Instead
 
 ```python
-def forward(x): ...
-def setup_context(ctx, inputs, output): ...
+import torch
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 3 * grad_output * x**2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
 ```
 
 ## Exceptions

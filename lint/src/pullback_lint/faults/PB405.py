@@ -11,14 +11,49 @@ A class without `jvp`.
 ## Example
 
 ```python
-class Torque(torch.autograd.Function): ...      # backward alone
+import torch
+
+
+class Torque(torch.autograd.Function):
+    @staticmethod
+    def forward(theta):
+        return torch.sin(theta)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (theta,) = ctx.saved_tensors
+        return grad_output * torch.cos(theta)
 ```
 
 ## Instead
 
 ```python
+import torch
+
+
+class Torque(torch.autograd.Function):
     @staticmethod
-    def jvp(ctx, theta_t, _): return d * theta_t
+    def forward(theta):
+        return torch.sin(theta)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (theta,) = ctx.saved_tensors
+        return grad_output * torch.cos(theta)
+
+    @staticmethod
+    def jvp(ctx, theta_t):
+        (theta,) = ctx.saved_tensors
+        return theta_t * torch.cos(theta)
 ```
 
 ## Exceptions

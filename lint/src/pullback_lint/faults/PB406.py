@@ -11,13 +11,45 @@ A class with `setup_context` but without a batching rule.
 ## Example
 
 ```python
-class Spring(torch.autograd.Function): ...
+import torch
+
+
+class Spring(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * grad_output * x
 ```
 
 ## Instead
 
 ```python
+import torch
+
+
+class Spring(torch.autograd.Function):
     generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * grad_output * x
 ```
 
 ## Exceptions

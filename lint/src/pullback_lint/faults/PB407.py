@@ -11,16 +11,55 @@ Silently wrong numbers under `torch.vmap`.
 ## Example
 
 ```python
-def vmap(info, in_dims, x, gain):
-    return Outer.apply(x, gain), 0
+import torch
+
+
+class Outer(torch.autograd.Function):
+    @staticmethod
+    def forward(x, gain):
+        return x[:, None] * gain
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, gain = ctx.saved_tensors
+        return (grad_output * gain).sum(1), (grad_output * x[:, None]).sum(0)
+
+    @staticmethod
+    def vmap(info, in_dims, x, gain):
+        return torch.einsum("bi,bj->bij", x, gain), 0
 ```
 
 ## Instead
 
 ```python
-def vmap(info, in_dims, x, gain):
-    x, gain = (t if d is None else t.movedim(d, 0) for t, d in zip((x, gain), in_dims))
-    return Outer.apply(x, gain), 0
+import torch
+
+
+class Outer(torch.autograd.Function):
+    @staticmethod
+    def forward(x, gain):
+        return x[:, None] * gain
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, gain = ctx.saved_tensors
+        return (grad_output * gain).sum(1), (grad_output * x[:, None]).sum(0)
+
+    @staticmethod
+    def vmap(info, in_dims, x, gain):
+        x, gain = (
+            item.expand(info.batch_size, *item.shape) if dim is None else item.movedim(dim, 0)
+            for item, dim in zip((x, gain), in_dims)
+        )
+        return torch.einsum("bi,bj->bij", x, gain), 0
 ```
 
 ## Exceptions

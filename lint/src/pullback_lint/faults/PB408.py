@@ -11,14 +11,49 @@ PyTorch raises under vmap.
 ## Example
 
 ```python
-generate_vmap_rule = True
-def vmap(info, in_dims, x): ...
+import torch
+
+
+class Double(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return 2 * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return Double.apply(x), in_dims[0]
 ```
 
 ## Instead
 
 ```python
-generate_vmap_rule = True
+import torch
+
+
+class Double(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return 2 * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output
 ```
 
 ## Exceptions

@@ -11,13 +11,47 @@ Gradient penalties, Hessians and meta-learning train with wrong numbers.
 ## Example
 
 ```python
-s = ctx.s                                # a constant for autograd
+import torch
+import pullback as pb
+
+
+class Silu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * torch.sigmoid(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        s = torch.sigmoid(x.detach())
+        return grad_output * s * (1 + x * (1 - s))
+
+
+pb.check(Silu, torch.randn(4))
 ```
 
 ## Instead
 
 ```python
-s = torch.sigmoid(x)
+import torch
+import pullback as pb
+
+
+class Silu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * torch.sigmoid(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        s = torch.sigmoid(x)
+        return grad_output * s * (1 + x * (1 - s))
+
+
+pb.check(Silu, torch.randn(4))
 ```
 
 ## Exceptions

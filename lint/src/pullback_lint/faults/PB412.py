@@ -11,14 +11,55 @@ The Function cannot be used there; the error comes late.
 ## Example
 
 ```python
-torch.func.grad(lambda x: F.apply(x).sum())(x)
+import torch
+import pullback as pb
+
+
+class Square(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return torch.from_numpy(x.detach().numpy() ** 2)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output
+
+
+pb.check(Square, torch.randn(4))
 ```
 
 ## Instead
 
 ```python
-def forward(x): ...
-def setup_context(ctx, inputs, output): ...
+import torch
+import pullback as pb
+
+
+class Square(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x**2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output
+
+
+pb.check(Square, torch.randn(4))
 ```
 
 ## Exceptions

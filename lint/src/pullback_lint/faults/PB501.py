@@ -11,13 +11,41 @@ Backward fails, or copies silently, when the inputs live on another device.
 ## Example
 
 ```python
-grad = torch.zeros(b.shape, dtype=b.dtype)
+import torch
+
+
+class Lookup(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, table, ids):
+        ctx.save_for_backward(ids)
+        ctx.shape = table.shape
+        return table[ids]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (ids,) = ctx.saved_tensors
+        grad = torch.zeros(ctx.shape, dtype=grad_output.dtype)
+        return grad.index_add(0, ids, grad_output), None
 ```
 
 ## Instead
 
 ```python
-grad = torch.zeros_like(b)
+import torch
+
+
+class Lookup(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, table, ids):
+        ctx.save_for_backward(ids)
+        ctx.shape = table.shape
+        return table[ids]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (ids,) = ctx.saved_tensors
+        grad = grad_output.new_zeros(ctx.shape)
+        return grad.index_add(0, ids, grad_output), None
 ```
 
 ## Exceptions

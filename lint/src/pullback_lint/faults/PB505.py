@@ -11,13 +11,52 @@ The call is slower and cannot be fused.
 ## Example
 
 ```python
-torch.compile(f, fullgraph=True)
+import torch
+import pullback as pb
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        torch._dynamo.graph_break()
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output
+
+
+pb.check(Square, torch.randn(4), probes=["compile"])
 ```
 
 ## Instead
 
 ```python
-def forward(ctx, x): ...                 # no side effects, no data-dependent control flow
+import torch
+import pullback as pb
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output
+
+
+pb.check(Square, torch.randn(4), probes=["compile"])
 ```
 
 ## Exceptions

@@ -11,13 +11,45 @@ Training changes when it is compiled.
 ## Example
 
 ```python
-if grad_output.is_contiguous(): ...
+import torch
+import pullback as pb
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x * (1 if torch.compiler.is_compiling() else 2)
+
+
+pb.check(Square, torch.randn(4), probes=["compile"])
 ```
 
 ## Instead
 
 ```python
-grad_output = grad_output.contiguous()
+import torch
+import pullback as pb
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x * 2
+
+
+pb.check(Square, torch.randn(4), probes=["compile"])
 ```
 
 ## Exceptions

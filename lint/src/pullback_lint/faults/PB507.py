@@ -11,13 +11,30 @@ Another gradient, silently.
 ## Example
 
 ```python
-torch.export.export(model, args)
+import torch
+import pullback as pb
+
+
+class Reverse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return -grad_output
+
+
+pb.check(Reverse, torch.randn(4), probes=["export"])
 ```
 
 ## Instead
 
 ```python
-op = torch.library.custom_op(...)        # or a pullback Function
+import torch
+import pullback as pb
+
+pb.check(pb.functional.reverse_gradient, torch.randn(4), probes=["export"])
 ```
 
 ## Exceptions

@@ -11,13 +11,48 @@ Memory is not saved, or the gradient is wrong.
 ## Example
 
 ```python
-ctx.mask = mask
+import torch
+import pullback as pb
+
+
+class Cycle(torch.autograd.Function):
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        Cycle.calls += 1
+        ctx.save_for_backward(*[x] * max(1, 2000 - Cycle.calls))
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * ctx.saved_tensors[0] * grad_output
+
+
+pb.check(Cycle, torch.randn(4))
 ```
 
 ## Instead
 
 ```python
-ctx.save_for_backward(mask)
+import torch
+import pullback as pb
+
+
+class Cycle(torch.autograd.Function):
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * ctx.saved_tensors[0] * grad_output
+
+
+pb.check(Cycle, torch.randn(4))
 ```
 
 ## Exceptions

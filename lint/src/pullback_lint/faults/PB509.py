@@ -11,15 +11,48 @@ compile, functionalisation and autograd trust the schema: silently wrong results
 ## Example
 
 ```python
-@torch.library.custom_op("sig::level", mutates_args=())
-def level(sig: torch.Tensor) -> torch.Tensor:
-    sig.div_(sig.abs().max())
+import torch
+
+
+@torch.library.custom_op("sig::half", mutates_args=())
+def half(sig: torch.Tensor) -> torch.Tensor:
+    sig.div_(2)
+    return sig.clone()
+
+
+@half.register_fake
+def _(sig):
+    return torch.empty_like(sig)
+
+
+def backward(ctx, grad_output):
+    return grad_output / 2
+
+
+half.register_autograd(backward)
 ```
 
 ## Instead
 
 ```python
-    sig = sig / sig.abs().max()
+import torch
+
+
+@torch.library.custom_op("sig::half", mutates_args=())
+def half(sig: torch.Tensor) -> torch.Tensor:
+    return sig / 2
+
+
+@half.register_fake
+def _(sig):
+    return torch.empty_like(sig)
+
+
+def backward(ctx, grad_output):
+    return grad_output / 2
+
+
+half.register_autograd(backward)
 ```
 
 ## Exceptions

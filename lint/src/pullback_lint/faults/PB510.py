@@ -11,15 +11,28 @@ compile and export cannot trace it.
 ## Example
 
 ```python
-@torch.library.custom_op("sig::level", mutates_args=())
-def level(sig: torch.Tensor) -> torch.Tensor: ...
+import torch
+
+
+@torch.library.custom_op("sig::count", mutates_args=())
+def count(sig: torch.Tensor) -> int:
+    return int((sig > 0).sum())
 ```
 
 ## Instead
 
 ```python
-@level.register_fake
-def _(sig): return sig.new_empty(())
+import torch
+
+
+@torch.library.custom_op("sig::count", mutates_args=())
+def count(sig: torch.Tensor) -> int:
+    return int((sig > 0).sum())
+
+
+@count.register_fake
+def _(sig):
+    return torch.library.get_ctx().new_dynamic_size()
 ```
 
 ## Exceptions

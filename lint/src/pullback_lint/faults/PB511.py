@@ -11,14 +11,45 @@ An operator must not return an alias; compile goes wrong silently.
 ## Example
 
 ```python
-def act(x: torch.Tensor) -> torch.Tensor:
+import torch
+
+
+@torch.library.custom_op("act::same", mutates_args=())
+def same(x: torch.Tensor) -> torch.Tensor:
     return x
+
+
+@same.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+@same.register_autograd
+def _(ctx, grad_output):
+    return grad_output
 ```
 
 ## Instead
 
 ```python
+import torch
+
+
+@torch.library.custom_op("act::same", mutates_args=())
+def same(x: torch.Tensor) -> torch.Tensor:
     return x.clone()
+
+
+@same.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+def backward(ctx, grad_output):
+    return grad_output
+
+
+same.register_autograd(backward)
 ```
 
 ## Exceptions

@@ -11,13 +11,39 @@ Gradients cannot be reproduced, and recomputation gives other values.
 ## Example
 
 ```python
-out[torch.randperm(n)] = x
+import torch
+
+
+class Scatter(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, index):
+        ctx.save_for_backward(index)
+        out = torch.zeros_like(x)
+        out[index] = x
+        return out
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        return grad_output[index], None
 ```
 
 ## Instead
 
 ```python
-out[ctx.order] = x
+import torch
+
+
+class Scatter(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, index):
+        ctx.save_for_backward(index)
+        return torch.zeros_like(x).index_add(0, index, x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        return grad_output[index], None
 ```
 
 ## Exceptions

@@ -11,15 +11,40 @@ Worker processes and `torch.save` refuse it.
 ## Example
 
 ```python
-def make():
-    class F(torch.autograd.Function): ...
-    return F
+import torch
+import threading
+
+import torch
+import pullback as pb
+
+
+class Gate(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lock = threading.Lock()
+
+    def forward(self, x):
+        with self.lock:
+            return pb.functional.reverse_gradient(x)
+
+
+pb.check(Gate(), torch.randn(4))
 ```
 
 ## Instead
 
 ```python
-class F(torch.autograd.Function): ...
+import torch
+import torch
+import pullback as pb
+
+
+class Gate(torch.nn.Module):
+    def forward(self, x):
+        return pb.functional.reverse_gradient(x)
+
+
+pb.check(Gate(), torch.randn(4))
 ```
 
 ## Exceptions

@@ -11,15 +11,38 @@ exp(89) is infinite in float32; inf / inf is NaN, and one NaN ends the training.
 ## Example
 
 ```python
-e = torch.exp(-slope * v)
-return grad_output * slope * e / (1 + e) ** 2
+import torch
+
+
+class Softplus(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, v):
+        ctx.save_for_backward(v)
+        return torch.nn.functional.softplus(v)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (v,) = ctx.saved_tensors
+        e = torch.exp(v)
+        return grad_output * e / (1 + e)
 ```
 
 ## Instead
 
 ```python
-s = torch.sigmoid(slope * v)
-return grad_output * slope * s * (1 - s)
+import torch
+
+
+class Softplus(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, v):
+        ctx.save_for_backward(v)
+        return torch.nn.functional.softplus(v)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (v,) = ctx.saved_tensors
+        return grad_output * torch.sigmoid(v)
 ```
 
 ## Exceptions

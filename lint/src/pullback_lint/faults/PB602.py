@@ -11,13 +11,38 @@ The gradient becomes exactly zero, or noise, where the true value is small but n
 ## Example
 
 ```python
-return grad_output * torch.where(y > 0, 1.0, y + 1.0)
+import torch
+
+
+class Elu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.where(x > 0, x, torch.expm1(x))
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * torch.where(y > 0, 1.0, y + 1.0)
 ```
 
 ## Instead
 
 ```python
-return grad_output * torch.where(x > 0, 1.0, torch.exp(x))
+import torch
+
+
+class Elu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.where(x > 0, x, torch.expm1(x))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.where(x > 0, 1.0, torch.exp(x))
 ```
 
 ## Exceptions

@@ -12,15 +12,39 @@ Infinity or zero instead of a gradient under half precision.
 ## Example
 
 ```python
-inv = 1.0 / (dx * dx + dy * dy)
-return grad_output * dx * inv
+import torch
+
+
+class Angle(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, dx, dy):
+        ctx.save_for_backward(dx, dy)
+        return torch.atan2(dy, dx)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        dx, dy = ctx.saved_tensors
+        inv = 1.0 / (dx * dx + dy * dy)
+        return -grad_output * dy * inv, grad_output * dx * inv
 ```
 
 ## Instead
 
 ```python
-r = torch.hypot(dx, dy)
-return grad_output * (dx / r) / r
+import torch
+
+
+class Angle(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, dx, dy):
+        ctx.save_for_backward(dx, dy)
+        return torch.atan2(dy, dx)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        dx, dy = ctx.saved_tensors
+        r = torch.hypot(dx, dy)
+        return -grad_output * (dy / r) / r, grad_output * (dx / r) / r
 ```
 
 ## Exceptions

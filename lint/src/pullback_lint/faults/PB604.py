@@ -11,14 +11,38 @@ One zero vector in a batch makes every parameter NaN.
 ## Example
 
 ```python
-u = rv / rv.norm(dim=-1, keepdim=True)
+import torch
+
+
+class Length(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, v):
+        ctx.save_for_backward(v)
+        return v.norm(dim=-1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (v,) = ctx.saved_tensors
+        return grad_output.unsqueeze(-1) * v / v.norm(dim=-1, keepdim=True)
 ```
 
 ## Instead
 
 ```python
-n = rv.norm(dim=-1, keepdim=True)
-u = rv / torch.where(n == 0, torch.ones_like(n), n)
+import torch
+
+
+class Length(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, v):
+        ctx.save_for_backward(v)
+        return v.norm(dim=-1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (v,) = ctx.saved_tensors
+        n = v.norm(dim=-1, keepdim=True)
+        return grad_output.unsqueeze(-1) * v / torch.where(n == 0, torch.ones_like(n), n)
 ```
 
 ## Exceptions

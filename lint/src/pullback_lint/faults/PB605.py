@@ -11,14 +11,40 @@
 ## Example
 
 ```python
-return -grad_output * live * (torch.log(p) + 1)
+import torch
+
+
+class Entropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, p, live):
+        ctx.save_for_backward(p, live)
+        safe = torch.where(live, p, torch.ones_like(p))
+        return -(p * live * torch.log(safe))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        p, live = ctx.saved_tensors
+        return -grad_output * live * (torch.log(p) + 1), None
 ```
 
 ## Instead
 
 ```python
-safe = torch.where(live, p, torch.ones_like(p))
-return -grad_output * live * (torch.log(safe) + 1)
+import torch
+
+
+class Entropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, p, live):
+        ctx.save_for_backward(p, live)
+        safe = torch.where(live, p, torch.ones_like(p))
+        return -(p * live * torch.log(safe))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        p, live = ctx.saved_tensors
+        safe = torch.where(live, p, torch.ones_like(p))
+        return -grad_output * live * (torch.log(safe) + 1), None
 ```
 
 ## Exceptions

@@ -11,15 +11,38 @@ A float64 gradient with seven digits; the engine casts it back without a word.
 ## Example
 
 ```python
-r = ctx.saved_tensors[0].float()
-return grad_output.float() / (r * r)
+import torch
+
+
+class Gravity(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, r):
+        ctx.save_for_backward(r)
+        return -1 / r
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (r,) = ctx.saved_tensors
+        r = r.float()
+        return grad_output.float() / (r * r)
 ```
 
 ## Instead
 
 ```python
-(r,) = ctx.saved_tensors
-return grad_output / (r * r)
+import torch
+
+
+class Gravity(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, r):
+        ctx.save_for_backward(r)
+        return -1 / r
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (r,) = ctx.saved_tensors
+        return grad_output / r / r
 ```
 
 ## Exceptions

@@ -11,13 +11,36 @@ Half and double inputs change dtype or fail.
 ## Example
 
 ```python
-grad = torch.zeros(x.shape, dtype=torch.float32)
+import torch
+
+
+class Pad(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.n = len(x)
+        return torch.cat((x, x))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        half = torch.full((ctx.n,), 1.0, dtype=torch.float32, device=grad_output.device)
+        return half * (grad_output[: ctx.n] + grad_output[ctx.n :])
 ```
 
 ## Instead
 
 ```python
-grad = torch.zeros_like(x)
+import torch
+
+
+class Pad(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.n = len(x)
+        return torch.cat((x, x))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output[: ctx.n] + grad_output[ctx.n :]
 ```
 
 ## Exceptions

@@ -11,13 +11,45 @@ One extreme activation makes every parameter NaN.
 ## Example
 
 ```python
-return grad_output * torch.exp(x) / (1 + torch.exp(x))
+import torch
+import pullback as pb
+
+
+class Softplus(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.nn.functional.softplus(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.exp(x) * torch.exp(-x / 2) / (2 * torch.cosh(x / 2))
+
+
+pb.check(Softplus, torch.randn(4))
 ```
 
 ## Instead
 
 ```python
-return grad_output * torch.sigmoid(x)
+import torch
+import pullback as pb
+
+
+class Softplus(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.nn.functional.softplus(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.sigmoid(x)
+
+
+pb.check(Softplus, torch.randn(4))
 ```
 
 ## Exceptions

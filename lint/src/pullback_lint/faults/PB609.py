@@ -11,13 +11,39 @@ It overflows or loses its digits at inputs that real training reaches.
 ## Example
 
 ```python
-return torch.log(torch.softmax(x, -1))
+import torch
+
+
+class LogSoftmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.log(torch.softmax(x, -1))
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output - torch.exp(y) * grad_output.sum(-1, keepdim=True)
 ```
 
 ## Instead
 
 ```python
-return torch.log_softmax(x, -1)
+import torch
+
+
+class LogSoftmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.log_softmax(x, -1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output - torch.exp(y) * grad_output.sum(-1, keepdim=True)
 ```
 
 ## Exceptions

@@ -11,13 +11,45 @@ Gradients are noise at some inputs.
 ## Example
 
 ```python
-return grad_output * (1 - torch.tanh(x) ** 2)
+import torch
+import pullback as pb
+
+
+class HalfSquare(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x / 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * ((x + 8) - 8)
+
+
+pb.check(HalfSquare, torch.randn(3, 4))
 ```
 
 ## Instead
 
 ```python
-return grad_output / torch.cosh(x) ** 2
+import torch
+import pullback as pb
+
+
+class HalfSquare(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x / 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x
+
+
+pb.check(HalfSquare, torch.randn(3, 4))
 ```
 
 ## Exceptions

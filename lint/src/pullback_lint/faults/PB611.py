@@ -11,13 +11,34 @@ Nothing can be measured there.
 ## Example
 
 ```python
-torch.linalg.inv(nearly_singular)
+import torch
+import pullback as pb
+
+
+class Sign(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        values, vectors = torch.linalg.eigh(a @ a.mT)
+        ctx.save_for_backward(values, vectors)
+        return vectors
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+pb.check(Sign, torch.ones(4, 4))
 ```
 
 ## Instead
 
 ```python
-torch.linalg.solve(a, b)
+import torch
+
+
+def projector(a):
+    _, vectors = torch.linalg.eigh(a @ a.mT)
+    return vectors[:, -1:] @ vectors[:, -1:].mT
 ```
 
 ## Exceptions

@@ -11,13 +11,47 @@ Minus infinity, and NaN in the gradient.
 ## Example
 
 ```python
-return -(t * torch.log(torch.softmax(x, -1)))
+import torch
+from torch.autograd.function import once_differentiable
+
+
+class Entropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        p = torch.softmax(x, -1)
+        ctx.save_for_backward(x)
+        return -(p * torch.log(p)).sum(-1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        log_p = torch.log_softmax(x, -1)
+        mean = (log_p.exp() * log_p).sum(-1, keepdim=True)
+        return -grad_output.unsqueeze(-1) * log_p.exp() * (log_p - mean)
 ```
 
 ## Instead
 
 ```python
-return -(t * torch.log_softmax(x, -1))
+import torch
+from torch.autograd.function import once_differentiable
+
+
+class Entropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        log_p = torch.log_softmax(x, -1)
+        ctx.save_for_backward(x)
+        return -(log_p.exp() * log_p).sum(-1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        log_p = torch.log_softmax(x, -1)
+        mean = (log_p.exp() * log_p).sum(-1, keepdim=True)
+        return -grad_output.unsqueeze(-1) * log_p.exp() * (log_p - mean)
 ```
 
 ## Exceptions

@@ -11,15 +11,39 @@ Memory until backward, for nothing.
 ## Example
 
 ```python
-ctx.save_for_backward(x, out)
-...
-(x, _) = ctx.saved_tensors
+import torch
+
+
+class Exponential(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.exp(x)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        _, y = ctx.saved_tensors
+        return grad_output * y
 ```
 
 ## Instead
 
 ```python
-ctx.save_for_backward(x)
+import torch
+
+
+class Exponential(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.exp(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
 ```
 
 ## Exceptions

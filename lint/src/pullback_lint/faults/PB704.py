@@ -11,13 +11,37 @@ Memory is what limits the batch.
 ## Example
 
 ```python
-ctx.save_for_backward(x, x > 0, torch.relu(x))
+import torch
+
+
+class Rectify(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.where(x > 0, x, 0)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return torch.where(x > 0, grad_output, 0)
 ```
 
 ## Instead
 
 ```python
-ctx.save_for_backward(x > 0)
+import torch
+
+
+class Rectify(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x > 0)
+        return torch.where(x > 0, x, 0)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (mask,) = ctx.saved_tensors
+        return torch.where(mask, grad_output, 0)
 ```
 
 ## Exceptions

@@ -11,13 +11,42 @@ Frozen layers keep their activations alive.
 ## Example
 
 ```python
-ctx.save_for_backward(x, weight)
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        grad_x = grad_output * weight if ctx.needs_input_grad[0] else None
+        grad_weight = grad_output * x if ctx.needs_input_grad[1] else None
+        return grad_x, grad_weight
 ```
 
 ## Instead
 
 ```python
-ctx.save_for_backward(x if ctx.needs_input_grad[1] else None, weight)
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        need_x, need_weight = ctx.needs_input_grad
+        ctx.save_for_backward(x if need_weight else None, weight if need_x else None)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        grad_x = grad_output * weight if ctx.needs_input_grad[0] else None
+        grad_weight = grad_output * x if ctx.needs_input_grad[1] else None
+        return grad_x, grad_weight
 ```
 
 ## Exceptions

@@ -11,13 +11,38 @@ Time.
 ## Example
 
 ```python
-return grad_output * torch.exp(x)        # the output is exp(x)
+import torch
+
+
+class Exponential(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.exp(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.exp(x)
 ```
 
 ## Instead
 
 ```python
-return grad_output * out
+import torch
+
+
+class Exponential(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.exp(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
 ```
 
 ## Exceptions

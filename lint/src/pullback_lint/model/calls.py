@@ -35,6 +35,8 @@ def evaluate(flow: Expressions, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Attribute) and flow.is_ctx(node.func.value):
         return _ctx_call(flow, node, node.func)
     dotted = flow.imports.dotted(node.func)
+    if dotted == "setattr" and len(node.args) == 3 and flow.is_ctx(node.args[0]):
+        return _set_by_name(flow, node)
     name = dotted.rpartition(".")[2] or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
     receiver = _receiver(flow, node, dotted)
     positional = [flow.evaluate(argument) for argument in node.args]
@@ -49,6 +51,16 @@ def evaluate(flow: Expressions, node: ast.Call) -> Value:
     if receiver is not None:
         return _method(flow, node, name, receiver, everything)
     return _function(flow, node, dotted, name, positional, everything)
+
+
+def _set_by_name(flow: Expressions, node: ast.Call) -> Value:
+    """`setattr(ctx, "name", value)`, as if it were written `ctx.name = value`."""
+    _, name, value = node.args
+    if isinstance(name, ast.Constant) and isinstance(name.value, str):
+        flow.keep(node, name.value, flow.evaluate(value), value)
+    else:
+        flow.ctx_escapes = True
+    return PLAIN
 
 
 def _receiver(flow: Expressions, node: ast.Call, dotted: str) -> Value | None:

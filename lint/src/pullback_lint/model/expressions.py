@@ -63,6 +63,10 @@ class Expressions:
         """Assign a value to a target; statements refine it."""
         raise NotImplementedError
 
+    def keep(self, node: ast.AST, name: str, value: Value, source: ast.expr | None) -> None:
+        """Note that a value is kept as an attribute of the context; statements refine it."""
+        raise NotImplementedError
+
     def mutate(self, node: ast.AST, target: ast.expr, added: Value) -> None:
         """Note that a target is changed in place, by a value that becomes part of it."""
         value = self.evaluate(target)

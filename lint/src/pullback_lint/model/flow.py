@@ -102,13 +102,17 @@ class Flow(Expressions):
 
     def _bind_attribute(self, target: ast.Attribute, value: Value, source: ast.expr | None) -> None:
         if self.is_ctx(target.value):
-            self.sets[target] = AttributeSet(target.attr, target, source, value, self.guards)
-            self.env[f"ctx.{target.attr}"] = value
+            self.keep(target, target.attr, value, source)
         elif target.attr == "data":
             self.mutate(target, target.value, value)
         else:
             self.evaluate(target.value)
             self.absorb(target.value, value)
+
+    def keep(self, node: ast.AST, name: str, value: Value, source: ast.expr | None) -> None:
+        """Note that a value is kept as an attribute of the context."""
+        self.sets[node] = AttributeSet(name, node, source, value, self.guards)
+        self.env[f"ctx.{name}"] = value
 
     def branches(self, test: ast.expr | None, *blocks: Sequence[ast.stmt]) -> bool:
         """Run alternatives from one state and join what they leave; whether any end is reached."""

@@ -66,13 +66,18 @@ class Function:
         if found is None:
             return None
         node, module = found
-        with_context = role not in {"vmap"} and not (role == "forward" and self.has_setup_context)
+        with_context = role not in {"vmap"} and not (role == "forward" and self._is_bare(node))
         if role == "forward" and self.is_operator:
             with_context = False
         inputs = None
         if role == "setup_context" and (forward := self._make("forward")) is not None and not forward.vararg:
             inputs = tuple(parameter.name for parameter in forward.parameters)
         return Method(node, module.imports, role, with_context=with_context, inputs=inputs)
+
+    def _is_bare(self, forward: FunctionNode) -> bool:
+        """Whether forward takes its inputs alone; one that says `ctx` beside setup_context is another fault."""
+        first = [arg.arg for arg in [*forward.args.posonlyargs, *forward.args.args][:1]]
+        return self.has_setup_context and first not in (["ctx"], ["_ctx"], ["context"])
 
     @property
     def has_setup_context(self) -> bool:

@@ -80,6 +80,29 @@ def source_of(flow: Flow, node: ast.expr) -> ast.expr:
     return node
 
 
+def sources_of(flow: Flow, node: ast.expr, depth: int = 0) -> list[ast.expr]:
+    """The expressions that may stand behind a node, through names and conditions; without `None`."""
+    if isinstance(node, ast.IfExp):
+        return [item for side in (node.body, node.orelse) for item in sources_of(flow, side, depth + 1)]
+    behind = flow.assignments.get(node.id, []) if isinstance(node, ast.Name) else []
+    if behind and None not in behind and depth < 5 and len(behind) < 5:
+        return [item for source in behind if source is not None for item in sources_of(flow, source, depth + 1)]
+    return [] if isinstance(node, ast.Constant) and node.value is None else [node]
+
+
+def gradients(function: Function, index: int) -> list[ast.expr]:
+    """The expressions that backward may return for one input."""
+    flow = function.readers[0] if function.readers else None
+    nodes = [element.node for element in function.gradients_of(index)]
+    return [item for node in nodes for item in sources_of(flow, node)] if flow is not None else []
+
+
+def results(method: Method) -> list[ast.expr]:
+    """The expressions that a method may return."""
+    nodes = [item.node.value for item in method.flow.returns.values() if item.node.value is not None]
+    return [item for node in nodes for item in sources_of(method.flow, node)]
+
+
 def closure(flow: Flow, node: ast.expr) -> Iterator[ast.AST]:
     """All nodes of an expression and of the expressions that its names were assigned from."""
     waiting: list[ast.AST] = [node]
@@ -101,6 +124,19 @@ def mixes(flow: Flow, node: ast.expr) -> bool:
         if called(child) in MIXING:
             return True
     return False
+
+
+def mixes_cotangent(flow: Flow, node: ast.expr) -> bool:
+    """Whether an expression combines several elements of a cotangent, as far as can be seen."""
+    return any(
+        (isinstance(child, ast.BinOp) and isinstance(child.op, ast.MatMult)) or called(child) in MIXING
+        for child in closure(flow, node)
+        if isinstance(child, ast.expr) and _may_hold_cotangent(flow.values.get(child))
+    )
+
+
+def _may_hold_cotangent(value: Value | None) -> bool:
+    return value is None or "opaque" in value.tags or bool(value.rooted("g."))
 
 
 def known(function: Function, root: str) -> Value | None:

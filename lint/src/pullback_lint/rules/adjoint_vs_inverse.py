@@ -7,7 +7,17 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, closure, keyword, literal, matrix_operands, source_of, text
+from pullback_lint.model.queries import (
+    called,
+    closure,
+    gradients,
+    keyword,
+    literal,
+    matrix_operands,
+    results,
+    source_of,
+    text,
+)
 from pullback_lint.problem import Problem
 
 CODE = "PB215"
@@ -22,12 +32,10 @@ def check_function(function: Function) -> Iterator[Problem]:
     if forward is None or backward is None:
         return
     yield from _solves(function, forward, backward)
-    for item in forward.flow.returns.values():
-        shown = source_of(forward.flow, item.node.value) if item.node.value is not None else None
+    for shown in results(forward):
         if not isinstance(shown, ast.Call) or called(shown) not in _INVERSE or not _is_fft(function, shown):
             continue
-        for element in function.gradients_of(0):
-            node = source_of(backward.flow, element.node)
+        for node in gradients(function, 0):
             if isinstance(node, ast.Attribute) and node.attr == "real":
                 node = source_of(backward.flow, node.value)
             if (
@@ -46,9 +54,8 @@ def check_function(function: Function) -> Iterator[Problem]:
 def _solves(function: Function, forward: Method, backward: Method) -> Iterator[Problem]:
     """A gradient of `a @ x` that solves with `a` instead of multiplying by its transpose."""
     names = [parameter.name for parameter in function.inputs]
-    for item in forward.flow.returns.values():
-        shown = source_of(forward.flow, item.node.value) if item.node.value is not None else None
-        if shown is None or (operands := matrix_operands(shown)) is None:
+    for shown in results(forward):
+        if (operands := matrix_operands(shown)) is None:
             continue
         left, right = map(text, operands)
         for element in function.gradients_of(names.index(right)) if left in names and right in names else ():

@@ -22,7 +22,8 @@ def check_function(function: Function) -> Iterator[Problem]:
     if forward is None or backward is None or function.is_surrogate:
         return
     for index, parameter in enumerate(function.inputs):
-        if not NAMES.match(parameter.name) or not _is_operand(forward, parameter.name):
+        named = NAMES.match(parameter.name) and _is_operand(forward, parameter.name)
+        if not named and not _is_widened(forward, parameter.name):
             continue
         for element in function.gradients_of(index):
             if _keeps_shape(backward, element):
@@ -40,6 +41,18 @@ def _is_operand(forward: Method, name: str) -> bool:
     """Whether an elementwise operation of forward uses the input as it is."""
     sides = (side for node in walk(forward.node) if isinstance(node, ast.BinOp) for side in (node.left, node.right))
     return any(isinstance(side, ast.Name) and side.id == name for side in sides)
+
+
+def _is_widened(forward: Method, name: str) -> bool:
+    """Whether an elementwise operation of forward uses the input with further dimensions: `w[None, :]`."""
+    sides = (side for node in walk(forward.node) if isinstance(node, ast.BinOp) for side in (node.left, node.right))
+    return any(
+        isinstance(side, ast.Subscript)
+        and isinstance(side.value, ast.Name)
+        and side.value.id == name
+        and any(isinstance(item, ast.Constant) and item.value is None for item in walk(side.slice))
+        for side in sides
+    )
 
 
 def _keeps_shape(backward: Method, element: Element) -> bool:

@@ -51,12 +51,19 @@ def _is_same(forward: Method, item: AttributeSet, result: Result, node: ast.expr
     """Whether a returned expression is the object that was kept."""
     if isinstance(node, ast.Attribute):
         return forward.flow.is_ctx(node.value) and node.attr == item.name
-    if not isinstance(node, ast.Name) or not isinstance(item.expr, ast.Name) or node.id != item.expr.id:
+    if not isinstance(node, ast.Name) or node.id not in _names_of(forward, item):
         return False
     kept = getattr(item.node, "lineno", 0)
     stores = [name.lineno for name in walk(forward.node) if isinstance(name, ast.Name) and name.id == node.id
               and isinstance(name.ctx, ast.Store)]  # fmt: skip
     return max(stores, default=kept + 1) <= kept and (len(result.elements or ()) == 1 or "tensor" in item.value.tags)
+
+
+def _names_of(forward: Method, item: AttributeSet) -> set[str]:
+    """The names of what was kept: `ctx.y = y`, or `ctx.y = y = …`."""
+    beside = {target.id for node in walk(forward.node) if isinstance(node, ast.Assign) and item.node in node.targets
+              for target in node.targets if isinstance(target, ast.Name)}  # fmt: skip
+    return beside | ({item.expr.id} if isinstance(item.expr, ast.Name) else set())
 
 
 def _single(result: Result) -> tuple[Element, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, known, text
+from pullback_lint.model.queries import called, known, names_in, text
 from pullback_lint.model.value import Value
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
@@ -32,6 +33,7 @@ def check_function(function: Function) -> Iterator[Problem]:
                 f"entries that `{text(index)}` repeats overwrite each other",
                 argument=source,
                 fix=f"use `{text(target)}.index_add_(0, {text(index)}, …)` or `scatter_add_`",
+                severity=None if _is_integer(forward, source) else "warning",
             )
 
 
@@ -79,7 +81,17 @@ def _indices(forward: Method) -> set[str]:
             found.add(index.id)
         elif isinstance(node, ast.Call) and called(node) in {"index_select", "gather", "embedding", "take"}:
             found |= {argument.id for argument in node.args if isinstance(argument, ast.Name)}
-    return {name for name in found & {parameter.name for parameter in forward.parameters} if "mask" not in name}
+    return {name for name in found & {parameter.name for parameter in forward.parameters} if not _MASK.search(name)}
+
+
+_MASK = re.compile(r"mask|valid|visible|keep|kept|inside|active|alive|live|select|where|chosen|is_|has_")
+_INTEGER = re.compile(r"i(n)?d(s|x|ex|ices|exes)?$|ind|perm|order|rows?$|cols?$|labels?$|tokens?$|neigh|^src|^dst|^nn")
+
+
+def _is_integer(forward: Method, name: str) -> bool:
+    """Whether an index is certainly no mask: its name or another use says so."""
+    gathers = (node for node in walk(forward.node) if called(node) in {"index_select", "gather", "embedding", "take"})
+    return bool(_INTEGER.search(name)) or any(name in names_in(node) for node in gathers)
 
 
 def _input_behind(function: Function, value: Value) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
-from pullback_lint.model.queries import called, mixes, source_of
+from pullback_lint.model.queries import called, mixes_cotangent, results
 from pullback_lint.problem import Problem
 
 CODE = "PB218"
@@ -18,12 +18,12 @@ def check_function(function: Function) -> Iterator[Problem]:
     forward, backward = function.forward, function.backward
     if forward is None or backward is None or function.is_surrogate:
         return
-    for item in forward.flow.returns.values():
-        shown = source_of(forward.flow, item.node.value) if item.node.value is not None else None
-        if shown is None or called(shown) not in _ROW_WISE:
+    for shown in results(forward):
+        if called(shown) not in _ROW_WISE:
             continue
         for element in function.gradients_of(0):
-            if "opaque" in element.value.tags or not element.value.rooted("g.") or mixes(backward.flow, element.node):
+            known = "opaque" not in element.value.tags and element.value.rooted("g.")
+            if not known or mixes_cotangent(backward.flow, element.node):
                 continue
             if element.value.rooted("saved.") or called(shown) == "cumsum":
                 yield Problem(

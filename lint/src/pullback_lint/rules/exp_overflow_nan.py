@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import TypeGuard
 
+from pullback_lint import edits
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, closure, text
+from pullback_lint.model.module import Module
+from pullback_lint.model.queries import called, closure, literal, text
 from pullback_lint.model.tables import words
 from pullback_lint.model.walk import walk
-from pullback_lint.problem import Problem
+from pullback_lint.problem import Edit, Problem
 
 CODE = "PB601"
 
@@ -31,7 +34,38 @@ def check_function(function: Function) -> Iterator[Problem]:
                         f"`{below[min(shared)]}` overflows, and infinity / infinity is NaN",
                         fix="use `torch.sigmoid`, `torch.softmax` or `torch.tanh`, or subtract the maximum first",
                         severity="warning",
+                        edits=_logistic(function.module, node),
+                        safe=False,
                     )
+
+
+def _logistic(module: Module, node: ast.BinOp) -> tuple[Edit, ...]:
+    """`exp(x) / (1 + exp(x))` as the logistic function of x, and with a squared divisor as its derivative."""
+    above = node.left.right if isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Mult) else node.left
+    below, squared = (node.right.left, True) if _is_squared(node.right) else (node.right, False)
+    if called(above) != "exp" or not isinstance(below, ast.BinOp) or not isinstance(below.op, ast.Add):
+        return ()
+    if {text(below.left), text(below.right)} - {"1", "1.0"} != {text(above)} or not isinstance(above, ast.Call):
+        return ()
+    start, end = edits.start_of(module, above), edits.end_of(module, node)
+    written = text(above)
+    replaced = written.replace(".exp(", ".sigmoid(", 1)
+    if squared:
+        if not above.args or not written.startswith("torch.exp("):
+            return ()
+        replaced = f"{replaced} * torch.sigmoid(-({text(above.args[0])}))"
+    whole = isinstance(node.left, ast.Call) or start[0] == end[0] == node.lineno
+    return (Edit(start, end, replaced),) if whole and _is_balanced(module, start, end) else ()
+
+
+def _is_squared(node: ast.expr) -> TypeGuard[ast.BinOp]:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and literal(node.right) == 2
+
+
+def _is_balanced(module: Module, start: tuple[int, int], end: tuple[int, int]) -> bool:
+    """Whether a stretch of one line has as many parentheses that open as ones that close."""
+    stretch = module.lines[start[0] - 1][start[1] : end[1]]
+    return start[0] == end[0] and stretch.count("(") == stretch.count(")")
 
 
 def _logarithm(method: Method, node: ast.AST) -> Iterator[Problem]:

@@ -45,11 +45,14 @@ def _picked(function: Function, use: ast.Name) -> ast.expr | None:
         parent = parents.get(node)
         if isinstance(parent, ast.Subscript) and parent.value is node:
             return parent if literal(parent.slice) == 0 and literal(parent.slice) is not False else None
+        if isinstance(parent, ast.Call) and parent.args == [node] and not parent.keywords:
+            torch = function.module.imports.dotted(parent.func)
+            return parent if torch in {"torch.mean", "torch.max", *_sums(function, "torch.sum")} else None
         if isinstance(parent, ast.Attribute):
             call = parents.get(parent)
             if not isinstance(call, ast.Call) or call.func is not parent:
                 return None
-            if parent.attr in {"mean", "item", "max"} and not call.args and not call.keywords:
+            if parent.attr in {"mean", "item", "max", *_sums(function, "sum")} and not call.args and not call.keywords:
                 return call
             if parent.attr not in {"reshape", "view", "flatten", "contiguous"}:
                 return None
@@ -57,6 +60,11 @@ def _picked(function: Function, use: ast.Name) -> ast.expr | None:
             continue
         return None
     return None
+
+
+def _sums(function: Function, name: str) -> set[str]:
+    """A sum is one number for all, too; of several inputs, one may be a number itself, whose gradient is a sum."""
+    return {name} if len(function.inputs) == 1 else set()
 
 
 def _as_number(function: Function, node: ast.expr) -> ast.expr:

@@ -19,6 +19,9 @@ def check_function(function: Function) -> Iterator[Problem]:
         return
     for call in backward.flow.calls.values():
         func = call.node.func
+        if call.dotted == "torch.autograd.backward" and not call.node.keywords:
+            message = "`torch.autograd.backward` adds to `.grad` of everything it reaches"
+            yield Problem(call.node, message, fix="use `torch.autograd.grad`", severity="note")
         if call.name != "backward" or call.receiver is None or not isinstance(func, ast.Attribute):
             continue
         if "callable" not in call.receiver.tags and not _is_method_of_ctx(backward, func):

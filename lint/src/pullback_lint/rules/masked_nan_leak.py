@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
@@ -14,14 +15,32 @@ from pullback_lint.problem import Problem
 CODE = "PB605"
 
 
+class _Reader(NamedTuple):
+    """Backward, and which names a mask protects from their own values: `where(mask, x, …)` anywhere."""
+
+    method: Method
+    guarded: dict[str, set[str]]
+
+
+def _guarded(function: Function) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for method in (function.forward, function.backward):
+        for node in walk(method.node) if method is not None else ():
+            if isinstance(node, ast.Call) and called(node) == "where" and len(node.args) == 3:
+                condition, *sides = node.args
+                if isinstance(condition, ast.Name):
+                    found.setdefault(condition.id, set()).update(*map(names_in, sides[:1]))
+    return found
+
+
 _PARTIAL = {"log", "sqrt", "rsqrt", "reciprocal", "log2", "log10", "acos", "asin", "acosh", "atanh"}
 
 
 def check_function(function: Function) -> Iterator[Problem]:
-    backward = function.backward
-    if backward is None:
+    if function.backward is None:
         return
-    for node in walk(backward.node):
+    backward = _Reader(function.backward, _guarded(function))
+    for node in walk(backward.method.node):
         if not isinstance(node, ast.BinOp):
             continue
         if isinstance(node.op, ast.Div) and _is_name_in(node.right, _masked(backward, node.left)):
@@ -49,28 +68,30 @@ def _is_name_in(node: ast.expr, names: set[str]) -> bool:
     return isinstance(node, ast.Name) and node.id in names
 
 
-def _masked(backward: Method, node: ast.expr) -> set[str]:
+def _masked(backward: _Reader, node: ast.expr) -> set[str]:
     """The names that a mask among the factors of a product compares with zero."""
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
         return set()
     return _tested(backward, node.right) | (_tested(backward, node.left) or _masked(backward, node.left))
 
 
-def _tested(backward: Method, node: ast.expr) -> set[str]:
+def _tested(backward: _Reader, node: ast.expr) -> set[str]:
     """The names that a mask compares with something."""
     if isinstance(node, ast.BinOp):
         return _tested(backward, node.right)
-    shown = source_of(backward.flow, node)
+    if isinstance(node, ast.Name) and node.id in backward.guarded:
+        return backward.guarded[node.id]
+    shown = source_of(backward.method.flow, node)
     while (
         isinstance(shown, ast.Call)
         and called(shown) in {"to", "float", "type_as", "double"}
         and isinstance(shown.func, ast.Attribute)
     ):
-        shown = source_of(backward.flow, shown.func.value)
+        shown = source_of(backward.method.flow, shown.func.value)
     return names_in(shown) - {"torch"} if isinstance(shown, ast.Compare) else set()
 
 
-def _partial_of(backward: Method, node: ast.expr, names: set[str]) -> bool:
+def _partial_of(backward: _Reader, node: ast.expr, names: set[str]) -> bool:
     for child in walk(node):
         if isinstance(child, ast.Call) and called(child) in _PARTIAL:
             arguments = [*child.args, *([child.func.value] if isinstance(child.func, ast.Attribute) else [])]

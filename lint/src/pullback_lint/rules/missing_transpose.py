@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, closure, known, literal, matrix_operands, source_of
+from pullback_lint.model.queries import called, closure, gradients, known, literal, matrix_operands, results, source_of
 from pullback_lint.model.value import Value
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
@@ -25,12 +25,10 @@ def check_function(function: Function) -> Iterator[Problem]:
     for left, right in _products(forward):
         if left not in _names(function) or right not in _names(function):
             continue
-        for element in function.gradients_of(_names(function).index(left)):
-            node = source_of(backward.flow, element.node)
+        for node in gradients(function, _names(function).index(left)):
             if _is_product(node, backward, function, other=right, cotangent_first=True):
                 yield _problem(node, left, right, f"`.t()` on `{right}`")
-        for element in function.gradients_of(_names(function).index(right)):
-            node = source_of(backward.flow, element.node)
+        for node in gradients(function, _names(function).index(right)):
             if _is_product(node, backward, function, other=left, cotangent_first=False):
                 yield _problem(node, right, left, f"`.t()` on `{left}`")
 
@@ -50,10 +48,7 @@ def _names(function: Function) -> list[str]:
 
 def _products(forward: Method) -> Iterator[tuple[str, str]]:
     """The operands of plain products of two inputs that forward returns."""
-    for item in forward.flow.returns.values():
-        shown = source_of(forward.flow, item.node.value) if item.node.value is not None else None
-        if shown is None:
-            continue
+    for shown in results(forward):
         for node in walk(shown):
             operands = matrix_operands(node)
             if operands is not None and all(isinstance(side, ast.Name) for side in operands):
@@ -88,8 +83,7 @@ def _as_it_is(function: Function, name: str) -> bool:
 
 def _returned_calls(forward: Method, name: str) -> Iterator[ast.Call]:
     """What forward returns, where it is a call of a function of that name."""
-    for item in forward.flow.returns.values():
-        shown = source_of(forward.flow, item.node.value) if item.node.value is not None else None
+    for shown in results(forward):
         if isinstance(shown, ast.Call) and called(shown) == name:
             yield shown
 
@@ -101,8 +95,7 @@ def _solves(function: Function, forward: Method, backward: Method) -> Iterator[P
         if len(call.args) != 2 or not all(isinstance(item, ast.Name) and item.id in names for item in call.args):
             continue
         left, right = (item.id for item in call.args if isinstance(item, ast.Name))
-        for element in function.gradients_of(names.index(right)):
-            node = source_of(backward.flow, element.node)
+        for node in gradients(function, names.index(right)):
             if not isinstance(node, ast.Call) or called(node) != "solve" or len(node.args) != 2:
                 continue
             if _is_pair(node.args[1], node.args[0], backward, function, left):
@@ -159,8 +152,7 @@ def _einsums(function: Function, forward: Method, backward: Method) -> Iterator[
         if specs is None or len(sides) != 2 or len(specs) != 3:
             continue
         for own, other in ((0, 1), (1, 0)):
-            for element in function.gradients_of(names.index(sides[own])):
-                node = source_of(backward.flow, element.node)
+            for node in gradients(function, names.index(sides[own])):
                 if _is_other_einsum(node, backward, function, specs, (own, other), sides[other]):
                     wanted = f"{specs[2]},{specs[other]}->{specs[own]}"
                     yield _problem(node, sides[own], sides[other], f'`einsum("{wanted}", …)`', "einsum")

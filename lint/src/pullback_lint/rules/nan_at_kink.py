@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from pullback_lint.model.flow import Flow
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, known, literal, source_of, text
+from pullback_lint.model.queries import called, closure, known, literal, source_of, text
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -76,7 +77,7 @@ def _forward_divides(function: Function) -> bool:
         return False
     divisors = filter(None, map(_divisor, walk(forward.node)))
     shown = [source_of(forward.flow, divisor) for divisor in divisors]
-    return any(called(node) in _NORMS and isinstance(node, ast.Call) and _is_bare(node) for node in shown)
+    return any(called(node) in _NORMS and isinstance(node, ast.Call) and _is_bare(forward.flow, node) for node in shown)
 
 
 _NORMS = {"norm", "vector_norm"}
@@ -88,13 +89,20 @@ def _may_vanish(function: Function, backward: Method, node: ast.expr) -> bool:
     shown = source_of(backward.flow, node)
     if called(shown) in _VANISHING and isinstance(shown, ast.Call):
         value = backward.flow.values.get(shown)
-        return _is_bare(shown) and value is not None and any(root.startswith("saved.") for root in value.smooth)
+        saved = value is not None and any(root.startswith("saved.") for root in value.smooth)
+        return saved and _is_bare(backward.flow, shown)
     kept = _kept(function, backward, node)
-    return called(kept) in _VANISHING - {"rsqrt"} and isinstance(kept, ast.Call) and _is_bare(kept)
+    flow = function.forward.flow if function.forward is not None else backward.flow
+    return called(kept) in _VANISHING - {"rsqrt"} and isinstance(kept, ast.Call) and _is_bare(flow, kept)
 
 
-def _is_bare(node: ast.Call) -> bool:
-    """Whether no small number is added to what the norm or root is taken of."""
+_BOUNDED = {"clamp", "clip", "clamp_min", "maximum", "exp", "cosh", "softplus"}
+
+
+def _is_bare(flow: Flow, node: ast.Call) -> bool:
+    """Whether nothing keeps what the norm or root is taken of away from zero."""
+    if any(called(child) in _BOUNDED for child in closure(flow, node)):
+        return False
     sums = (child for child in walk(node) if isinstance(child, ast.BinOp) and isinstance(child.op, ast.Add | ast.Sub))
     sides = [side for child in sums for side in (child.left, child.right)]
     if called(node) in {"sqrt", "rsqrt"}:

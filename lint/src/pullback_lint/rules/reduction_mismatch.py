@@ -24,7 +24,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     if choice is None or _reads_choice(function, backward, choice):
         return
     division = _average(backward)
-    if division is not None and len(loaded(forward.node, choice)) == 1:
+    if division is not None and _asked(forward, choice) == 1:
         yield Problem(
             division,
             f"`forward` averages or sums as `{choice}` says, but `backward` always averages",
@@ -93,7 +93,9 @@ def _choice(forward: Method, inputs: set[str]) -> str | None:
     for node in walk(forward.node):
         if isinstance(node, ast.If | ast.IfExp):
             names = names_in(node.test) & inputs
-            ends = {called(child) for child in walk(node) if isinstance(child, ast.Call)}
+            chooses = any(isinstance(child, ast.Constant) and child.value == "mean" for child in walk(node.test))
+            where = forward.node if chooses else node
+            ends = {called(child) for child in walk(where) if isinstance(child, ast.Call)}
             if len(names) == 1 and {"mean", "sum"} <= ends:
                 return names.pop()
     return None
@@ -104,12 +106,18 @@ def _reads_choice(function: Function, backward: Method, choice: str) -> bool:
     return any(read.name in kept for read in backward.flow.reads.values())
 
 
+def _asked(forward: Method, choice: str) -> int:
+    """How often forward looks at the choice, other than to keep it."""
+    kept = [item.expr for item in forward.flow.sets.values()]
+    return sum(node not in kept for node in loaded(forward.node, choice))
+
+
 def _average(backward: Method) -> ast.AST | None:
     for node in walk(backward.node):
         if (
             isinstance(node, ast.BinOp)
             and isinstance(node.op, ast.Div)
-            and called(node.right) in {"numel", "len", "size"}
+            and called(node.right) in {"numel", "len", "size", "nelement"}
         ):
             return node
         if called(node) == "mean" and isinstance(node, ast.Call) and not node.args:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pullback_lint import edits
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method, Result
+from pullback_lint.model.queries import source_of
 from pullback_lint.problem import Problem
 
 CODE = "PB305"
@@ -39,6 +40,7 @@ def _elements(result: Result) -> list[ast.expr]:
 
 def _input(function: Function, forward: Method, node: ast.expr) -> str:
     """The input's name, if the expression is that very object."""
+    node = source_of(forward.flow, node)
     if isinstance(node, ast.Name) and node.id not in forward.flow.assignments:
         return node.id if node.id in {parameter.name for parameter in function.inputs} else ""
     return ""

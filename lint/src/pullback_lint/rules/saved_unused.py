@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
-from pullback_lint.model.queries import loaded, text
+from pullback_lint.model.queries import literal, loaded, text
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -44,6 +44,10 @@ def _used(function: Function) -> set[int] | None:
         for read in flow.reads.values():
             if read.name not in {"saved_tensors", "saved_variables"}:
                 continue
+            index = _index(function, read.node)
+            if index is not None:
+                used.add(index)
+                continue
             unpack = unpacked.get(read.node)
             if unpack is None or any(not isinstance(target, ast.Name) for target in unpack.targets):
                 return None
@@ -53,6 +57,13 @@ def _used(function: Function) -> set[int] | None:
                 if isinstance(target, ast.Name) and loaded(flow.node, target.id)
             }
     return used
+
+
+def _index(function: Function, node: ast.Attribute) -> int | None:
+    """The index of `ctx.saved_tensors[1]`."""
+    outer = function.module.parents.get(node)
+    index = literal(outer.slice) if isinstance(outer, ast.Subscript) and outer.value is node else None
+    return index if isinstance(index, int) and index >= 0 else None
 
 
 def _passed_on(function: Function) -> set[str]:

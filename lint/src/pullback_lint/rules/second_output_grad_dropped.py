@@ -39,6 +39,8 @@ def _unread_elements(function: Function, backward: Method, outputs: tuple[Value,
     name = backward.vararg
     reads = loaded(backward.node, name) if name else []
     parents = function.module.parents
+    if name and not reads and any(loaded(backward.node, parameter.name) for parameter in backward.parameters):
+        yield from _unread(function, backward, outputs)
     indices = [
         literal(parent.slice) if isinstance(parent := parents.get(read), ast.Subscript) else None for read in reads
     ]
@@ -52,6 +54,18 @@ def _unread_elements(function: Function, backward: Method, outputs: tuple[Value,
                 reads[0],
                 f"the cotangent of output {index} (`{name}[{index - first}]`) is never used",
                 fix="add its part to the gradients, or mark the output as non-differentiable",
+            )
+
+
+def _unread(function: Function, backward: Method, outputs: tuple[Value, ...]) -> Iterator[Problem]:
+    """Cotangents behind a `*_` that nothing reads."""
+    for index in range(len(backward.parameters), len(outputs)):
+        if _is_differentiable(function, outputs[index]) and not _is_marked(function, index):
+            yield Problem(
+                backward.node.args.vararg or backward.node,
+                f"the cotangent of output {index} (in `*{backward.vararg}`) is never used",
+                fix="add its part to the gradients, or mark the output as non-differentiable",
+                severity="warning",
             )
 
 

@@ -7,7 +7,17 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Element, Method
-from pullback_lint.model.queries import called, closure, keyword, known, literal, mixes, names_in, source_of, text
+from pullback_lint.model.queries import (
+    called,
+    closure,
+    keyword,
+    known,
+    literal,
+    mixes_cotangent,
+    names_in,
+    source_of,
+    text,
+)
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -25,7 +35,7 @@ def check_function(function: Function) -> Iterator[Problem]:
         for element in function.gradients_of(index):
             if not element.value.rooted("g.") or "opaque" in element.value.tags:
                 continue
-            if not mixes(backward.flow, element.node) or _lacks_input(function, element, parameter.name):
+            if not mixes_cotangent(backward.flow, element.node) or _lacks_input(function, element, parameter.name):
                 yield Problem(
                     element.node,
                     f"the gradient of `{parameter.name}` treats `{text(statistic)}` as a constant",

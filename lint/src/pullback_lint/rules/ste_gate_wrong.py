@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, closure, literal, source_of, text
+from pullback_lint.model.queries import called, closure, literal, source_of, sources_of, text
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -101,8 +101,7 @@ def _closed_inside(function: Function) -> Iterator[Problem]:
     if forward is None or backward is None or not stepped or any(map(_is_shrinking, walk(forward.node))):
         return
     for _, elements in function.gradients:
-        for element in elements:
-            node = source_of(backward.flow, element.node)
+        for node in [item for element in elements for item in sources_of(backward.flow, element.node)]:
             sides = (node.left, node.right) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) else ()
             for side in sides:
                 gate = _uncast(backward, side)

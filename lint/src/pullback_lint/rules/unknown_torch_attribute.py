@@ -18,7 +18,12 @@ _LIST = Path(__file__).parents[1] / "data" / "torch_names.txt"
 def check_function(function: Function) -> Iterator[Problem]:
     for flow in (*function.fillers, *function.readers):
         for node in walk(flow.node):
-            if isinstance(node, ast.Attribute) and function.module.imports.dotted(node.value) == "torch":
+            owner = function.module.imports.dotted(node.value) if isinstance(node, ast.Attribute) else ""
+            if isinstance(node, ast.Attribute) and owner.removeprefix("torch.") in _PARTS:
+                near = _misspelt(node.attr, f"{owner.removeprefix('torch.')}.")
+                if near:
+                    yield Problem(node, f"`{owner}.{node.attr}` does not exist", fix=f"use `{owner}.{near}`")
+            elif isinstance(node, ast.Attribute) and owner == "torch":
                 near = _misspelt(node.attr)
                 if near:
                     yield Problem(node, f"`torch.{node.attr}` does not exist", fix=f"use `torch.{near}`")
@@ -38,8 +43,12 @@ def _is_invented(function: Function, node: ast.Attribute) -> bool:
     return isinstance(call, ast.Call) and call.func is node and node.attr not in names() and not provided
 
 
-def _misspelt(name: str) -> str:
-    known = names()
+_PARTS = {"nn.functional", "linalg", "special", "fft"}
+"""Parts of torch whose names are known as well."""
+
+
+def _misspelt(name: str, part: str = "") -> str:
+    known = {item.removeprefix(part) for item in names() if item.startswith(part)}
     if name in known or name.startswith("_"):
         return ""
     from difflib import get_close_matches

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from pullback_lint import edits
 from pullback_lint.model.function import Function
-from pullback_lint.model.method import Method
+from pullback_lint.model.method import Element, Method, Result
 from pullback_lint.model.walk import walk
-from pullback_lint.problem import Problem
+from pullback_lint.problem import Edit, Problem
 
 CODE = "PB101"
 
@@ -28,10 +28,18 @@ def check_function(function: Function) -> Iterator[Problem]:
                 f"`backward` returns {_gradients(count)}, but `forward` takes {_inputs(function)}",
                 fix=_advice(count, least),
                 severity="warning" if between else None,
-                edits=edits.pad_return(function.module, result.node, least - count),
+                edits=_padded(function, result, elements, least - count),
             )
     if not backward.flow.returns and backward.flow.falls_through and not _is_generator(backward):
         yield Problem(backward.node, "`backward` returns nothing", fix="end with a return of one gradient per input")
+
+
+def _padded(function: Function, result: Result, elements: tuple[Element, ...], missing: int) -> tuple[Edit, ...]:
+    """The return with the missing `None`; a name is one gradient if it is known to be no tuple."""
+    node = result.node.value
+    if missing > 0 and isinstance(node, ast.Name) and len(elements) == 1 and elements[0].node is node:
+        return (edits.insert_after(function.module, node, ", None" * missing),)
+    return edits.pad_return(function.module, result.node, missing)
 
 
 def _bounds(function: Function) -> tuple[int, float]:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from pullback.check.inferred import calls
-from pullback.check.inferred.names import FLOATING, Sized, blend, by_name, is_count, is_parameter, is_tensor
+from pullback.check.inferred.names import FLOATING, Shaped, Sized, blend, by_name, is_count, is_parameter, is_tensor
 from pullback.check.inferred.source import Method, methods, returned, summed
 from pullback.check.inferred.uses import Use, uses
 from pullback.check.inferred.values import Config, Made
@@ -25,7 +25,8 @@ EXTRA: tuple[Any, ...] = (
     "tensor", "last", "scalar", 0.7, 2, True, None, "index", "mask", "channel", "positive", "one", "weight",
     "weight_t", "list", blend, "unit", "rows", "column", "first", "flat_index", "spd", "square", "module", "batched",
     "out", 1, (2, 2),
-    "constant", "tril", "nspd", "shape", "complex", "kernel", "points", "pairs", "array", "n0", "n-1", "n1",
+    "constant", "tril", "nspd", "shape", "complex", "kernel", "kernel_each", "points", "two_rows", "pairs",
+    Shaped(last=3), Shaped(last=4), "array", "n0", "n-1", "n1",
 )  # fmt: skip
 ANNOTATED: list[tuple[str, list[Any]]] = [
     ("Tensor", ["tensor"]), ("bool", [True, False]), ("int", [2, 1]), ("float", [0.7]), ("str", ["mean", "sum"]),
@@ -44,19 +45,31 @@ def options(target: Target) -> tuple[list[inspect.Parameter], list[list[Any]]]:
     found = methods(target)
     parameters = wanted(target, found)
     seen = uses([p.name for p in parameters], found)
-    slots, given, sums = returned(target), calls.literals(target), summed(target)
+    slots, given, main, sums = returned(target), calls.literals(target), rank(target), summed(target)
     text = "\n".join(ast.unparse(one.tree) for one in found)
     lists = []
+    names = [p.name for p in parameters]
     for place, parameter in enumerate(parameters):
+        use = seen[parameter.name] if names.count(parameter.name) == 1 else Use()  # what is done with *args as a whole
         slot = slots[place] if place < len(slots) else None
         literal = [*given.get(place, []), *given.get(parameter.name, [])]
-        ordered = _ordered(target, parameter, seen[parameter.name], slot, literal)
-        if parameter.name == target.variadic:  # a tuple for forward, single tensors for its caller
-            ordered = [kind for kind in ordered if kind != "list"] or ["tensor"]
+        ordered = _ordered(target, parameter, use, slot, literal, main)
         if place in sums and slots.count(True) > 1:
             ordered = ["scalar", *ordered]
         lists.append(unique([*_special(ordered, text), *EXTRA]))
-    return parameters, lists
+    return parameters, _with_parameters(parameters, lists)
+
+
+def _with_parameters(parameters: list[inspect.Parameter], lists: list[list[Any]]) -> list[list[Any]]:
+    """Tensors that come as ``*weights`` beside modules are those modules' parameters."""
+    names = [p.name for p in parameters]
+    single = [options for name, options in zip(names, lists, strict=True) if names.count(name) == 1]
+    beside = any("module" in options[:4] for options in single)
+    found = []
+    for place, (name, options) in enumerate(zip(names, lists, strict=True)):
+        first = ["parameters" if names.index(name) == place else "nothing"]
+        found.append([*first, *options] if beside and names.count(name) > 1 else options)
+    return found
 
 
 def rank(target: Target) -> int:
@@ -73,22 +86,26 @@ def at_least(target: Target) -> int:
     return max([use.at_least for use in list(seen.values())[:2]], default=0)
 
 
-def _ordered(target: Target, p: inspect.Parameter, use: Use, slot: bool | None, literal: list[Any]) -> list[Any]:
+def _ordered(
+    target: Target, p: inspect.Parameter, use: Use, slot: bool | None, literal: list[Any], main: int
+) -> list[Any]:
     noted = _annotated(target, p.annotation)
     named = by_name(p.name)
-    tensors = [k for k in [*use.kinds, *named] if is_tensor(k)]
+    tensors = [k for k in [*use.shaped(main), *use.kinds, *named] if is_tensor(k)]
     evident = use.tensor > 0 or slot is True or bool(noted and noted[0] == "tensor") or "binary" in named
+    evident &= not use.number
     if slot is False and use.kept and not use.tensor and not noted and not literal and p.default is p.empty:
         return [*_plain_or_number(p, use, named), *tensors, "tensor"]
     if slot is True:
-        tensors = [k for k in tensors if k in FLOATING or isinstance(k, Sized)]
+        tensors = [k for k in tensors if k in FLOATING or isinstance(k, (Sized, Shaped))]
         if "scalar" in named or is_parameter(p.name):  # one number per feature shows more; if it fails, a single one
             tensors = [*[k for k in tensors if k not in ("scalar", "tensor")], "last", "channel", "scalar"]
-    usual = ["last", "channel", "tensor", "scalar"] if is_parameter(p.name) else ["tensor"]
+    usual: list[Any] = ["last", "channel", "tensor", "scalar"] if is_parameter(p.name) else ["tensor"]
     usual += ["constant"] if slot is False else []
     if use.rank == 2:  # a matrix, surely
         tensors = ["square", *[k for k in tensors if k not in ONE_NUMBER_EACH]]
         usual = ["tensor", "weight", "square"]
+    usual += [Shaped(last=use.last)] if 0 < use.last < 3 else []
     plain = _plain(p, use, named, noted, literal)
     if use.attributes and not use.tensor:
         return [*literal, *noted, Config({a: _likeliest(a) for a in use.attributes}), *plain]
@@ -97,8 +114,8 @@ def _ordered(target: Target, p: inspect.Parameter, use: Use, slot: bool | None, 
         return [*first, *tensors, *usual, *plain]
     if noted:
         return [*plain, *noted, *tensors]
-    if slot is False or literal or use.strings or "callable" in use.kinds:
-        return [*plain, *tensors, *usual] if plain else [*tensors, *usual, 0.7, 2, True]
+    if slot is False or literal or use.number or use.strings or "callable" in use.kinds:
+        return [*plain, *tensors, *usual] if plain else [*tensors, *_unnamed(use, slot), *usual, 0.7, 2, True]
     return [*plain, *tensors] if named and not is_tensor(named[0]) else [*tensors, *usual, *plain]
 
 
@@ -110,10 +127,19 @@ def _plain_or_number(p: inspect.Parameter, use: Use, named: list[Any]) -> list[A
     return _plain(p, use, named, [], []) or [0.7, 2]
 
 
+def _unnamed(use: Use, slot: bool | None) -> list[Any]:
+    """Numbers come first for what takes no gradient and is never used as a tensor."""
+    return [0.7, 2] if use.number or (slot is False and not use.tensor) else []
+
+
 def _plain(p: inspect.Parameter, use: Use, named: list[Any], noted: list[Any], literal: list[Any]) -> list[Any]:
     """What is no tensor: the default, what the module passes, words, functions, numbers."""
     default = [] if p.default is p.empty or (p.default is None and use.tensor) else [p.default]
-    if is_count(p.name):  # few steps of an iteration are not its limit, whose derivative backward may give
+    if use.repeats:
+        named = list(by_name("max_iter"))
+    if (
+        is_count(p.name) or use.repeats
+    ):  # few steps of an iteration are not its limit, whose derivative backward may give
         few = [v for v in [*default, *literal] if isinstance(v, int) and v < named[0]]
         default, literal = [v for v in default if v not in few], [v for v in literal if v not in few]
     if any(type(k) is float for k in named):  # 0 and 1 hide a factor that a formula forgets
@@ -138,7 +164,10 @@ def _likeliest(name: str) -> Any:
 
 def _special(ordered: list[Any], text: str) -> list[Any]:
     pair = next((pair for pattern, pair in COMPLEX if re.search(pattern, text)), ("tensor",))
-    ordered = [kind for option in ordered for kind in (pair if option == "tensor" else (option,))]
+    also = {"tensor": pair, "scalar": ("scalar", "one")}  # a single number has one dimension or none
+    ordered = [
+        kind for option in ordered for kind in (also.get(option, (option,)) if isinstance(option, str) else [option])
+    ]
     if pair[0] == "complex" and ordered[:1] == ["last"]:  # beside a complex one what is real hides a conjugate
         ordered = ["complex_last", "complex", *ordered]
     if "-100" in text and "index" in ordered:
@@ -233,7 +262,21 @@ def _variadic(p: inspect.Parameter, found: list[Method]) -> list[inspect.Paramet
             names = [e.id for e in node.targets[0].elts if isinstance(e, ast.Name)]
             if len(names) == len(node.targets[0].elts):
                 return [inspect.Parameter(name, p.POSITIONAL_ONLY) for name in names]
+    numbered = _numbered(p.name, found)
+    if numbered:
+        return [inspect.Parameter(name, p.POSITIONAL_ONLY) for name in numbered]
     return [p.replace(kind=p.POSITIONAL_ONLY, default=p.empty)] * 2
+
+
+def _numbered(variadic: str, found: list[Method]) -> list[str]:
+    """The names of ``x = args[0]``, ``y = args[1]`` and so on."""
+    taken: dict[int, str] = {}
+    for node in (n for one in found[:1] for n in ast.walk(one.tree)):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript) and _is(node.value.value, variadic):
+            left, at = node.targets[0], node.value.slice
+            if isinstance(left, ast.Name) and isinstance(at, ast.Constant) and isinstance(at.value, int):
+                taken.setdefault(at.value, left.id)
+    return [taken[i] for i in sorted(taken)] if sorted(taken) == [*range(len(taken))] else []
 
 
 def _is(node: ast.expr, name: str) -> bool:

@@ -19,9 +19,20 @@ TENSORS = (
     "tensor", "last", "channel", "scalar", "one", "rows", "column", "first", "weight", "weight_t", "out", "kernel",
     "kernel1d", "half", "square", "batched", "index", "flat_index", "column_index",
     "mask", "positive", "nonneg", "unit", "spd", "nspd", "tril",
-    "binary", "constant", "list", "complex", "complex_last", "ignored", "pairs", "points",
+    "binary", "constant", "list", "complex", "complex_last", "ignored", "pairs", "points", "kernel_each",
+    "coordinates", "four", "two_rows",
 )  # fmt: skip
-FIXED = ("index", "flat_index", "column_index", "mask", "ignored", "pairs", "nonneg", "constant")  # take no gradient
+FIXED = (
+    "index",
+    "flat_index",
+    "column_index",
+    "mask",
+    "ignored",
+    "pairs",
+    "coordinates",
+    "nonneg",
+    "constant",
+)  # take no gradient
 FLOATING = tuple(k for k in TENSORS if k not in FIXED)
 
 
@@ -30,6 +41,14 @@ class Sized:
     """A tensor with as many numbers as other parameters say."""
 
     sizes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """A tensor with a number of dimensions, or a size of its last one, of its own."""
+
+    rank: int = 0
+    last: int = 0
 
 
 def blend(*things: Any, **options: Any) -> torch.Tensor:
@@ -55,7 +74,7 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
     (r"^(dim|axis)$", (-1, 0, 1)),
     (r"^(dims|axes)$", ((-1,), (0,))),
     (r"^(p|prob|keep\w*|drop\w*|rate|momentum|decay|smoothing)$", (0.5, "tensor")),
-    (r"^(n_?bits?|num_?bits|bits?|bit_?width|nbit|k_?bits?|wbits?|abits?|bitw\w*)$", (4, "tensor", 4.0)),
+    (r"^(\w*_?bits?|bit_?(width|num\w*)|bitw\w*)$", (4, "tensor", 4.0)),
     (ITERATIONS, (50, 100, 5)),  # enough of them to converge
     ((r"^(k|n|m|num\w*|n_\w+|\w+_size|size|block\w*|count|levels?|heads?|step|times?|iters?|max_iter\w*|n?iter|order|"
       r"degree|depth|world_size|rank|timesteps?|\w+_dim|nbr\w*|n[a-z]{1,6}s)$"), (2, 3, "tensor", "n0", "n-1", 4, 1)),
@@ -63,25 +82,27 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
     (r"^dilation$", (2, 1)),
     (r"^(cos|sin)\w*$", ("half", "constant", "tensor")),
     (r"^(padding|pad|offset_index|ignore_index)$", (0, 1)),
+    (r"^(src|dst|root)(_?rank)?$", (0,)),
     (r"^(kernel_size|ksize|window\w*|factor_int|upscale\w*|downscale\w*)$", (2, 3)),
     (r"^(reduction)$", ("mean", "sum", "none")),
     (r"^(mode|method|kind|approx\w*|norm)$", ("mean", "sum", "bilinear", "tanh", "none", "constant", "tensor", 2)),
     ((r"^(training|inplace|train|is_\w+|use_\w+|with_\w+|keepdim|signed|unsigned|symmetric|sym\w*|debug|verbose|flag|"
       r"dense|biased|unbiased|narrow\w*|return_\w+|deterministic|normalize\w*|align_corners|causal|enable\w*|"
-      r"preserve_\w+|compute_\w+|has_\w+|do_\w+|should_\w+|stochastic|per_\w+|set_\w+|batch_first|transposed?|bidirectional)$"),
+      r"preserve_\w+|compute_\w+|has_\w+|do_\w+|should_\w+|stochastic|per_\w+|set_\w+|\w+_?wise|batch_first|transposed?|bidirectional)$"),
      (True, False)),
     (r"^(shape|output_size|out_size|normalized_shape|sizes?)$", ("shape", 2, (2,))),
     (r"^\w*mask\w*$", ("mask", "tensor", "nonneg")),
     ((r"^(idx|index|indices|ids|labels?|lengths?|segment\w*|batch\w*|positions?|tokens?|\w+_(idx|index|ids|labels?))$"),
      ("index", "tensor", "flat_index", 2)),
-    (r"^(targets?|y_true|gt|truth)$", ("tensor", "index", "nonneg")),
+    (r"^(targets?|y|y_true|gt|truth)$", ("tensor", "index", "nonneg")),
+    (r"^(band|bandwidth)$", (0, 2)),
     (r"^(lo|low|lower\w*|min\w*|a_min|minimum|\w*_min|q_?min|vmin|clip_?min|qn)$", (-1.0, "scalar", "tensor", -8)),
     (r"^(hi|high|upper\w*|max\w*|a_max|maximum|\w*_max|q_?max|vmax|clip_?max|qp|bound|limit|clip\w*)$",
      (1.0, "scalar", "tensor", 7)),
     (r"^(offset|shift|center|centre|mean|loc)$", ("tensor", "scalar", "last", 0.5)),
     ((r"^(alpha|beta|gamma|lambd?a?_?|lmbda|lamda|coeffs?|coefs?|c|slope|tau|temp\w*|factor|strength|sigma|gain|width|"
       r"v_?th|thr\w*|threshold|scal\w*|weight_decay|delta|margin|rho|theta|power|exponent|grad_scale|scale_grad|"
-      r"half_width|damp\w*|const\w*|ratio|length_?scale|negative_slope|leak|zeta|kappa|nu|mu|hyper\w*|sharp\w*|grad\w*|lr|t|dt|h|"
+      r"half_width|damp\w*|const\w*|ratio|length_?scale|negative_slope|leak|zeta|kappa|nu|mu|hyper\w*|sharp\w*|grad\w*|lr|t|dt|h|g|"
       r"length|l)$"),
      (0.7, "scalar", "tensor", "last", 1)),
     (r"^(zero_point|zp)$", (0, 0.0, "scalar", "tensor")),
@@ -91,7 +112,9 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
       r"surrogate\w*|spike_\w+|\w*_(fn|func|function))$"), (blend, "module", "tensor")),
     (r"^\w*(sq\w*_dist|dist\w*_sq)\w*$", (squared_distance, "positive")),
     (r"^(dist\w*|metric)_(fn|func\w*)$", (distance, blend)),
-    (r"^(module|model|layer|net\w*|block|cell)$", ("module", blend)),
+    (r"^(module|model|layer|net\w*|block|cell|self|\w*_?mod(ule)?|\w+_(net|layer|block|model))$", ("module", blend)),
+    (r"^(quat\w*|quaternions?)$", (Shaped(last=4), "tensor")),
+    (r"^(points?\w*|pts|xyz\w*|verts|vertices|rotvecs?|axis_angle)$", ("tensor", Shaped(last=3))),
     (r"^(group|process_group|generator|rng|stream|handle|hook|name|state|comm|cfg|config|args|ctx_?\w*|options?)$",
      (None, "tensor", 1)),
     (r"^(positive|variance|var|std|det|r|radius|distance|dist)$", ("positive", "tensor", 0.5)),
@@ -125,7 +148,7 @@ def by_words(name: str, text: str) -> list[str]:
 
 
 DOMAINS = [  # what a source says of any of its matrices or numbers
-    (r"symmetri|positive.?(semi.?)?definite|\bp?sp?d\b|covarian|hermitian|\bgram\b", "spd"),
+    (r"symmetri|positive.?(semi.?)?definite|\bp?sp?d\b|covarian|hermitian|\bgram\b|(?-i:SPD[A-Z])|eig|sqrtm", "spd"),
     (r"\btri[lu]\b|triang|cholesky", "tril"),
     (r"natural|negative.?definite", "nspd"),
     (r"probabilit|simplex|log_prob|distribution|in \[0, ?1\]", "unit"),
@@ -162,4 +185,4 @@ def is_count(name: str) -> bool:
 
 def is_tensor(kind: Any) -> bool:
     """Whether a kind stands for a tensor."""
-    return isinstance(kind, Sized) or (isinstance(kind, str) and kind in TENSORS)
+    return isinstance(kind, (Sized, Shaped)) or (isinstance(kind, str) and kind in TENSORS)

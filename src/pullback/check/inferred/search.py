@@ -30,9 +30,11 @@ SURE = ("wrong-grad-count", "nested-tuple-return", "recompute-no-enable-grad", "
         "unknown-torch-attribute", "ctx-attribute-unset", "missing-grad-output", "grad-output-mutated",
         "legacy-nonstatic", "rng-not-saved", "saved-tensor-mutated", "inplace-unmarked")  # fmt: skip
 FIRST = (9, 0)  # before anything that varies what failed
+LATER = (0, 1)  # after what came further than that
 COUNT = r"incorrect number of gradients.*got (\d+)"
 DOUBLE = re.compile(r"float != double|double != float|Float.*Double|Double.*Float")
-GENERAL = ("tensor", "square")  # kinds of which a domain is a part
+TWINS = ("channel", "last", "scalar", "tensor")  # what a weight and a bias may both be
+GENERAL = ("tensor", "square", "positive")  # kinds of which a domain is a part
 BEYOND = 10**9  # the line of an error that comes after backward's last
 FINAL = [  # errors that no arguments avert, and what they mean
     ("it has no implementation for the CPU", r"from the 'CPU' backend|CPU backend.*not (impl|avail)"),
@@ -68,6 +70,17 @@ class Tried:
     line: int = 0
 
 
+class Clock:
+    """Seconds of work, so that a busy machine finds what an idle one does; of waiting, a few times as many."""
+
+    def __init__(self, seconds: float) -> None:
+        self.work, self.wall = time.process_time() + seconds, time.perf_counter() + 4 * seconds
+
+    def over(self) -> bool:
+        """Whether they have passed."""
+        return time.process_time() > self.work or time.perf_counter() > self.wall
+
+
 def search(target: Target) -> tuple[list[Values], str]:
     """A few sets of arguments of different shapes for which forward and backward run, else for which forward runs."""
     return Search(target).run()
@@ -92,17 +105,17 @@ class Search:
     def run(self) -> tuple[list[Values], str]:
         """The sets found, and the last error of the set that came furthest."""
         self._start()
-        deadline, best = time.perf_counter() + SECONDS, Tried("", "nothing tried", -1)
+        clock, best = Clock(SECONDS), Tried("", "nothing tried", -1)
         partly: list[Values] = []
         hiding: State | None = None
         hopeless = 0
-        while self.queue and time.perf_counter() < deadline and hopeless < PATIENCE:
+        while self.queue and not clock.over() and hopeless < PATIENCE:
             state = heapq.heappop(self.queue)[-1]
             given, tried = self._tried(state)
             if tried.works == "sure":
                 return [self._short(given, "sure")], ""
             if tried.works == "all" and hiding is None and any(map(_is_one, given)):
-                hiding, deadline = state, min(deadline, time.perf_counter() + MORE)
+                hiding, clock = state, Clock(MORE)
                 tried = Tried("all", stage=3)
             elif tried.works == "all" and (hiding is None or _same_but_ones(given, self.values(hiding))):
                 self.found = state
@@ -141,9 +154,10 @@ class Search:
         first = State(0, (0,) * len(self.parameters))
         mains = range(len(self.mains)) if values.has_tensor(self._kinds(first)) else range(1)
         for main in mains:
-            self._push(State(main, first.chosen), FIRST, 0, main)
+            progress = FIRST if values.shows(self.mains[main]) else LATER
+            self._push(State(main, first.chosen), progress, 0, main)
             constant = tuple(o.index("constant") if "constant" in o[:3] else 0 for o in self.options)
-            self._push(State(main, constant), FIRST, 1, main)
+            self._push(State(main, constant), progress, 1, main)
 
     def _kinds(self, state: State) -> list[Any]:
         return [options[i] for options, i in zip(self.options, state.chosen, strict=True)]
@@ -154,7 +168,7 @@ class Search:
             made = values.together(self._kinds(state), self.mains[state.main], [p.name for p in self.parameters])
         except Exception:  # a configuration class that refuses what its fields say
             return ()
-        made = made[: self.passed]
+        made = values.spliced(made[: self.passed])
         return tree.transform(_wide, made) if self.wide else made
 
     def _push(self, state: State, progress: tuple[int, int], depth: int, option: int) -> None:
@@ -165,12 +179,24 @@ class Search:
 
     def _vary(self, state: State, tried: Tried) -> None:
         """Queue what lies one change away: kinds of the parameters behind the failing line, then other shapes."""
-        progress, depth = (tried.stage, tried.line), sum(map(bool, state.chosen)) + 1
+        bare = not values.shows(self.mains[state.main])  # single numbers come far in any code, and mislead
+        progress, depth = (tried.stage, 0 if bare else tried.line), sum(map(bool, state.chosen)) + 1
         for place in self._culprits(tried):
             for option in range(len(self.options[place])):
                 self._push(state.changed(place, option), progress, depth, option)
+        for twins in self._twins(state, self._culprits(tried)):
+            self._push(twins, progress, 1, 0)
         for main in range(len(self.mains)) if depth > 1 else ():
             self._push(State(main, state.chosen), progress, depth, main + 3)
+
+    def _twins(self, state: State, culprits: list[int]) -> Iterator[State]:
+        """The same with another kind for all that are trained, such as a weight and a bias: they go together."""
+        places = [place for place in culprits if is_parameter(self.parameters[place].name)]
+        for kind in TWINS if len(places) > 1 else ():
+            changed = state
+            for place in places:
+                changed = changed.changed(place, self.options[place].index(kind))
+            yield changed
 
     def _culprits(self, tried: Tried) -> list[int]:
         everything = list(range(len(self.parameters)))
@@ -187,9 +213,9 @@ class Search:
 
     def _more(self, state: State, first: Values) -> list[Values]:
         """The set found, and others of the same kinds or nearly, that can show as much."""
-        good, keys, deadline = [first], {_describe.value(first)}, time.perf_counter() + MORE
+        good, keys, clock = [first], {_describe.value(first)}, Clock(MORE)
         for other in self._near(state):
-            if len(good) >= GUESSES or time.perf_counter() > deadline:
+            if len(good) >= GUESSES or clock.over():
                 break
             given = self.values(other)
             key = _describe.value(given)
@@ -211,7 +237,7 @@ class Search:
         return short if len(short) < len(given) and self.trial(short).works == works else given
 
     def _required(self, given: Values) -> Values:
-        return given[: self.required]
+        return given[: self.required] if self.required < len(self.parameters) else given
 
     def domains(self) -> Iterator[Values]:
         """The set found, its tensors from the domains that the source speaks of: symmetric, triangular and so on."""
@@ -240,7 +266,8 @@ class Search:
             return _finished(outcome)
         message = f"{type(outcome.error).__name__}: {outcome.error}"
         alone = battery.AMBIGUOUS in message and len(self.parameters) == 1  # otherwise another one may be a flag
-        if contract.certain(outcome, SURE) or (outcome.stage == "backward" and alone):
+        sure = [name for name in SURE if name != "wrong-grad-count" or self.target.variadic is None]
+        if contract.certain(outcome, sure) or (outcome.stage == "backward" and alone):
             return Tried("sure", message)
         backward = outcome.stage == "backward"
         line = _line(outcome.error, self.methods) or (BEYOND if backward else 0)

@@ -9,15 +9,17 @@ from typing import Any
 
 import torch
 
-from pullback.check.inferred.names import Sized, by_name, by_words
+from pullback.check.inferred.names import Shaped, Sized, by_name, by_words
 from pullback.check.inferred.source import Method, Names
 
 MAKERS = {"zeros", "ones", "full", "empty", "arange", "linspace", "randn", "rand", "range", "eye", "randint", "int"}
 INDEXES = {"index_select": 1, "gather": 1, "scatter": 1, "scatter_": 1, "scatter_add": 1, "scatter_add_": 1,
            "index_add": 1, "index_add_": 1, "take": 0, "index_copy_": 1, "index_fill_": 1}  # fmt: skip
+WRAPS = {"tensor", "Tensor", "FloatTensor", "DoubleTensor"}  # make a tensor of a number
 LISTS = {"len", "zip", "enumerate", "tuple", "list", "cat", "stack"}
 TAKES: dict[tuple[str, int], Any] = {  # what a function takes at a place
     ("linear", 1): "weight", ("matmul", 1): "weight_t", ("mm", 1): "weight_t", ("bmm", 1): "batched",
+    ("sparse_coo_tensor", 0): "coordinates", ("sparse_coo_tensor", 1): "four", ("sparse_coo_tensor", 2): (2, 2),
     ("embedding", 0): "index", ("embedding", 1): "weight", ("one_hot", 0): "index", ("bincount", 0): "index",
     ("nll_loss", 1): "index", ("cross_entropy", 1): "index", ("where", 0): "mask", ("cholesky", 0): "spd",
     ("roll", 1): 1,
@@ -41,8 +43,27 @@ class Use:
     tensor: int = 0
     rank: int = 0
     at_least: int = 0
+    last: int = 0
+    open_: bool = False
     none: bool = False
     kept: bool = False  # as an attribute of ctx, where tensors do not belong
+    number: bool = False
+    repeats: bool = False
+
+    def shaped(self, main: int) -> list[Any]:
+        """Shapes of its own: another number of dimensions than the main tensor's, a last one as long as it is read."""
+        own = [Shaped(rank=self.rank)] if self.rank not in (0, main) else []
+        sizes = (self.last, *((7, 6, 8) if self.open_ else ())) if self.last > 2 else ()
+        return [*own, *[Shaped(last=size) for size in sizes if size >= self.last]]
+
+    def reads(self, part: ast.expr) -> None:
+        """Note what is read along the last dimension: a number or a slice."""
+        if isinstance(part, ast.Slice):
+            low, high = (_integer(bound) if bound is not None else None for bound in (part.lower, part.upper))
+            self.last = max(self.last, (low or -1) + 1, high or 0)
+            self.open_ |= high is None and bool(low)
+        else:
+            self.last = max(self.last, (-1 if (at := _integer(part)) is None else at) + 1)
 
     def add(self, kind: Any) -> None:
         """Note a kind that the source suggests."""
@@ -101,7 +122,9 @@ class _Reader(ast.NodeVisitor):
         for place, argument in enumerate(node.args):
             use = self.use(argument.value if isinstance(argument, ast.Starred) else argument)
             if use is None:
+                self._wrapped(name, argument)
                 continue
+            use.number |= name in WRAPS
             if isinstance(argument, ast.Starred) or name in LISTS:
                 use.add("list")
             elif name in MAKERS:
@@ -113,11 +136,19 @@ class _Reader(ast.NodeVisitor):
             elif (name, place) in TAKES:
                 use.add(TAKES[name, place])
 
+    def _wrapped(self, name: str, argument: ast.expr) -> None:
+        """``torch.tensor([gamma])`` is made of a number."""
+        if name in WRAPS and isinstance(argument, ast.List):
+            for element in argument.elts:
+                if (use := self.use(element)) is not None:
+                    use.number = True
+
     def _convolution(self, use: Use, name: str, place: int) -> None:
         if place == 0:
             use.rank = use.rank or CONVOLUTIONS[name]
         elif name.startswith("conv"):
-            use.add(("kernel", "kernel", "out")[place] if place < 3 else 1)
+            for kind in (("kernel", "kernel_each"), ("kernel", "kernel_each"), ("out",))[place] if place < 3 else (1,):
+                use.add(kind)
         else:
             use.add(2)
 
@@ -150,8 +181,9 @@ class _Reader(ast.NodeVisitor):
         """``w.view(1, -1, 1, 1)`` is one number per channel, ``w.view(1, heads, 1)`` one per head."""
         sizes = [n for a in arguments if (n := self.names.is_(a)) is not None]
         ones = [_integer(a) for a in arguments]
-        if sorted(one for one in ones if one is not None) == [-1, *[1] * (len(ones) - 1)] and len(ones) > 1:
-            use.kinds.insert(0, "channel" if ones.index(-1) == 1 else "first" if ones.index(-1) == 0 else "last")
+        others = [place for place, one in enumerate(ones) if one != 1]
+        if len(others) == 1 and len(ones) > 1 and not sizes:
+            use.kinds.insert(0, {0: "first", 1: "channel"}.get(others[0], "last"))
             self.ranked = max(self.ranked, len(ones))
         elif sizes and ones.count(1) == len(ones) - len(sizes):
             use.kinds.insert(0, Sized(tuple(sizes)))
@@ -234,6 +266,10 @@ class _Reader(ast.NodeVisitor):
 
     def visit_For(self, node: ast.For) -> None:
         self._add(node.iter, "list")
+        if isinstance(node.target, ast.Name) and node.target.id.startswith("_") and isinstance(node.iter, ast.Call):
+            for argument in node.iter.args:  # nothing depends on which turn it is: it iterates until it has converged
+                if (use := self.use(argument)) is not None:
+                    use.repeats = True
         self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
@@ -251,6 +287,8 @@ class _Reader(ast.NodeVisitor):
             fixed = not any(isinstance(p, ast.Constant) and p.value is ... for p in plain)
             use.tensor += 1
             use.at_least = max(use.at_least, len(plain) if fixed else 1)
+            if not fixed and len(plain) == 2:
+                use.reads(plain[-1])
         self.generic_visit(node)
 
 

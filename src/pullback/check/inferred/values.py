@@ -44,9 +44,15 @@ def roles(main: Shape) -> dict[str, Shape]:
     return {
         "last": (last,), "channel": (channels,), "scalar": (), "one": (1,), "first": (*main, 1)[:1], "rows": rows,
         "column": (*rows, 1), "weight": (OUT, last), "weight_t": (last, OUT), "out": (OUT,), "square": (last, last),
+        "kernel_each": (channels, 1, *(3,) * max(len(main) - 2, 0)),
         "kernel": (OUT, channels, *(3,) * max(len(main) - 2, 0)), "kernel1d": (OUT, last, 3),
         "half": (*rows, last // 2), "batched": (*main[:-2], last, OUT), "points": (*main[:-2], OUT, last),
     }  # fmt: skip
+
+
+def shows(main: Shape) -> bool:
+    """Whether a shape can show what goes wrong along any of its dimensions: not a single number, or one row."""
+    return bool(main) and 1 not in main
 
 
 def build(kind: Any, main: Shape, seed: int) -> Any:
@@ -55,6 +61,8 @@ def build(kind: Any, main: Shape, seed: int) -> Any:
         return types.SimpleNamespace(**_fields(kind.kinds, main, seed))
     if isinstance(kind, Made):
         return kind.cls(**_fields(kind.kinds, main, seed))
+    if isinstance(kind, names.Shaped):
+        return tensor(_shaped(kind, main), seed)
     if not isinstance(kind, str):
         return kind
     shapes = roles(main)
@@ -63,6 +71,12 @@ def build(kind: Any, main: Shape, seed: int) -> Any:
     if kind in shapes:
         return tensor(shapes[kind], seed)
     return MAKERS[kind](main, seed) if kind in MAKERS else kind
+
+
+def _shaped(kind: names.Shaped, main: Shape) -> Shape:
+    count = kind.rank or max(len(main), 1)
+    fitted = (*(2,) * (count - len(main)), *main[max(len(main) - count, 0) :])
+    return (*fitted[:-1], kind.last) if kind.last else fitted
 
 
 def _fields(kinds: dict[str, Any], main: Shape, seed: int) -> dict[str, Any]:
@@ -113,12 +127,17 @@ MAKERS: dict[str, Callable[[Shape, int], Any]] = {
     "index": lambda main, seed: _index(_rows(main), seed),
     "flat_index": lambda main, seed: (torch.arange(torch.Size(main).numel()) % 2).reshape(main),
     "column_index": lambda main, seed: _index(torch.Size(_column(main)).numel()).reshape(_column(main)),
+    "coordinates": lambda main, seed: torch.tensor([[0, 0, 1, 1], [0, 1, 0, 1]]),
+    "four": lambda main, seed: tensor((4,), seed),
+    "two_rows": lambda main, seed: tensor((2, *main[1:]), seed),
     "pairs": lambda main, seed: torch.stack([_index(4), _index(4).flip(0)]),
     "complex": lambda main, seed: torch.complex(_plain(main, seed), _plain(main, seed + 9)).requires_grad_(),
     "complex_last": lambda main, seed: MAKERS["complex"](roles(main)["last"], seed),
     "ignored": lambda main, seed: torch.where(torch.arange(_rows(main)) == 1, -100, _index(_rows(main))),
     "mask": lambda main, seed: _plain(main, seed) > 0,
     "list": lambda main, seed: [tensor(main, seed), tensor(main, seed + 50)],
+    "parameters": lambda main, seed: Spread(),
+    "nothing": lambda main, seed: Spread(),
     "module": lambda main, seed: torch.nn.Linear(main[-1] if main else 1, main[-1] if main else 1),
     "shape": lambda main, seed: main,
     "n0": lambda main, seed: _rows(main),
@@ -128,6 +147,15 @@ MAKERS: dict[str, Callable[[Shape, int], Any]] = {
 }
 
 
+class Spread(list[Any]):
+    """Values in the place of one, as ``*args`` takes them."""
+
+
+def spliced(values: Sequence[Any]) -> tuple[Any, ...]:
+    """The values, several in the place of one where they are spread."""
+    return tuple(v for value in values for v in (value if isinstance(value, Spread) else [value]))
+
+
 def together(kinds: Sequence[Any], main: Shape, parameters: Sequence[str]) -> tuple[Any, ...]:
     """One value per kind, all of the same main shape."""
     made = [build(kind, main, seed) for seed, kind in enumerate(kinds)]
@@ -135,6 +163,9 @@ def together(kinds: Sequence[Any], main: Shape, parameters: Sequence[str]) -> tu
     for seed, kind in enumerate(kinds):
         if isinstance(kind, names.Sized):
             made[seed] = tensor(tuple(int(numbers[size]) for size in kind.sizes), seed)
+        elif kind in ("parameters", "nothing"):
+            modules = [m for m in made if isinstance(m, torch.nn.Module)] if kind == "parameters" else []
+            made[seed] = Spread(p.detach().clone() for m in modules for p in m.parameters())
     return tuple(made)
 
 

@@ -104,6 +104,18 @@ def _nonstatic(case: Case) -> Iterator[Finding]:
             return
 
 
+def _matters(case: Case, places: list[int]) -> bool:
+    """Whether the output depends on the tensors at some places: what it doesn't depend on needs no gradient."""
+    moved = list(case.arguments.differentiable)
+    for place in places:
+        moved[place] = 1.3 * moved[place] + 0.2
+    try:
+        before, after = case.values(case.arguments), case.values(case.arguments.with_differentiable(moved))
+    except Exception:  # forward fails: nothing is known
+        return True
+    return not all(torch.equal(one, two) for one, two in zip(before, after, strict=False))
+
+
 def _lists(case: Case) -> Iterator[Finding]:
     base, nested = case.base, case.arguments.nested()
     if case.target.kind not in ("autograd.Function",):
@@ -111,7 +123,7 @@ def _lists(case: Case) -> Iterator[Finding]:
     for name in nested:
         index = [i for i, leaf in enumerate(case.arguments.diff_names) if leaf.startswith(f"{name}[")]
         lost = not base.grads or all(base.grads[i] is None for i in index)
-        if lost:
+        if lost and _matters(case, index):
             yield Finding(
                 "list-input-untracked",
                 f"tensors inside {name!r} are not seen by autograd: they get no gradient",

@@ -19,7 +19,8 @@ MIXED = re.compile(r"same device|expected device|device meta.*cpu|cpu.*meta|is o
 def probe(case: Case) -> Iterator[Finding]:
     """Run forward and backward on the meta device."""
     outcome = _on_meta(case.given)
-    if outcome is None or case.target.kind == "callable":  # a closure may hold tensors that its caller has placed
+    holds = any(isinstance(leaf, torch.nn.Module) for leaf in case.given.leaves)
+    if outcome is None or holds or case.target.kind == "callable":  # a module or closure holds tensors of its own
         return
     run = _run(case, outcome)
     message = str(run.error)

@@ -67,8 +67,14 @@ def _marked(case: Case) -> Iterator[Finding]:
                 "nondiff-mark-wrong", f"output {index} is declared non-differentiable but depends smoothly on "
                 "the inputs", cause="mark_non_differentiable drops its gradient without a word",
                 fix="leave it differentiable and add its gradient in backward", evidence={"output": index},
-                level="note" if has_setup(case.target.subject) and _is_kept(case, index) else None,
+                level=_level(case, index),
             )  # fmt: skip
+
+
+def _level(case: Case, index: int) -> str | None:
+    if has_setup(case.target.subject) and _is_kept(case, index):
+        return "note"
+    return "warning" if case.facts.get("verdict") == "intent" else None  # of gradients made to differ it may be one
 
 
 def _is_kept(case: Case, index: int) -> bool:

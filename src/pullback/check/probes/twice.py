@@ -44,6 +44,7 @@ def _raised(error: Exception) -> Finding:
         "inner-graph-freed", message,
         cause="the graph recorded inside forward is consumed by the first backward" if freed else "",
         fix="rebuild the inner graph in backward from saved inputs, or differentiate it with retain_graph=True",
+        level=None if freed else "warning",  # what backward deletes or clears itself, it means to free
     )  # fmt: skip
 
 

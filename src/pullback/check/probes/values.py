@@ -8,7 +8,20 @@ from typing import Any
 
 import torch
 
-from pullback.check import compare, context, entries, infer, intent, repair, shrink, state, surrogate, tree, unique
+from pullback.check import (
+    behaviour,
+    compare,
+    context,
+    entries,
+    infer,
+    intent,
+    repair,
+    shrink,
+    state,
+    surrogate,
+    tree,
+    unique,
+)
 from pullback.check.case import Case, pull
 from pullback.check.hypotheses import incoming
 from pullback.check.reference import Reference, is_pointwise, reference, taylor_order
@@ -131,9 +144,14 @@ def _leaf(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> Itera
             f"at a kink or a tie the gradient of {name!r} is not PyTorch's choice"
         )
         return
+    if behaviour.is_symmetric(taken, leaf, truth.level):
+        case.facts.setdefault("notes", []).append(
+            f"{name!r} is symmetric: its gradient is compared in symmetric directions"
+        )
+        return
     if intent.is_declared(case, name):
         yield _note(case, "surrogate-gradient", name, "it is declared as one")
-    elif intent.is_flat(taken, leaf):
+    elif intent.is_flat(taken, leaf) and not _is_nan(taken, leaf):
         yield from _surrogate(case, truth, taken, wrong, leaf)
     elif intent.is_identity(taken, leaf):
         yield from _modifier(case, truth, taken, wrong, leaf)
@@ -141,6 +159,8 @@ def _leaf(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> Itera
         yield _note(case, "gradient-modifier", name, "it is right for incoming gradients of one sign, or small ones")
     elif _is_large(wrong, leaf, truth.level) and _is_intended_elsewhere(case, truth, taken, leaf):
         yield _note(case, "surrogate-gradient", name, "differs from the derivative where forward is flat")
+    elif _is_large(wrong, leaf, truth.level) and _is_shaped_by_another(case, truth, taken, leaf):
+        yield _note(case, "gradient-modifier", name, "an argument that forward does not use shapes it")
     elif unique.is_a_choice(case, truth):
         case.facts["verdict"] = "intent"
         yield Finding(
@@ -155,6 +175,12 @@ def _leaf(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> Itera
         yield _finding(case, trouble, cause(trouble))
 
 
+def _is_nan(taken: list[Sample], leaf: int) -> bool:
+    """Whether the gradient is NaN at points off any kink: nobody means that."""
+    return any(s.point.label == "nudged" and bool(torch.isnan(s.got[leaf]).any())  # type: ignore[arg-type]
+               for s in taken if s.got[leaf] is not None)  # fmt: skip
+
+
 def _is_large(wrong: list[Sample], leaf: int, level: str) -> bool:
     """Whether a gradient differs by more than a single entry or a last digit: nobody means that."""
     return not all(compare.same(s.got[leaf], s.expected[leaf], level) for s in wrong)
@@ -164,6 +190,9 @@ def _surrogate(case: Case, truth: Reference, taken: list[Sample], wrong: list[Sa
     """Forward is locally constant and backward is not zero: on purpose, unless the incoming gradient is ignored."""
     trouble = Trouble(case, truth, leaf, taken, wrong)
     ignored = incoming.ignored(trouble)
+    if ignored is not None and behaviour.is_attached(case, leaf):
+        yield _note(case, "gradient-modifier", trouble.name, "forward hands others through and does not use it")
+        return
     if ignored is not None and not compare.is_zero(taken[0].got[leaf]):
         yield _finding(case, trouble, ignored)
         return
@@ -245,8 +274,21 @@ def _is_intended_elsewhere(case: Case, truth: Reference, taken: list[Sample], le
         return True
     if _follows_inner_functions(case, truth, taken, leaf):
         return True
+    if behaviour.saturates(case, leaf) and behaviour.passes_all(taken, leaf):
+        return True
+    if behaviour.leaks(case, taken, leaf, truth.level):
+        return True
     trouble = Trouble(case, truth, leaf, taken, [s for s in taken if bad(s, leaf, truth.level)])
-    return (bool(flat) or intent.says_surrogate(case)) and not _structural(trouble)
+    if intent.is_marked(case):
+        return not _structural(trouble)
+    stepped = bool(flat) or intent.says_surrogate(case) or intent.rounds(case)
+    return stepped and (behaviour.jumps(case, leaf) or behaviour.passes_on(taken, leaf)) and not _structural(trouble)
+
+
+def _is_shaped_by_another(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> bool:
+    """Whether what is wrong depends on an argument that is there for backward alone."""
+    trouble = Trouble(case, truth, leaf, taken, [s for s in taken if bad(s, leaf, truth.level)])
+    return behaviour.is_shaped_by_another(case, taken[0], leaf) and not _structural(trouble)
 
 
 STRUCTURAL = ("missing-grad-output", "param-grad-averaged", "swapped-gradients", "second-output-grad-dropped")
@@ -332,7 +374,8 @@ def _finding(case: Case, trouble: Trouble, cause: Cause) -> Finding:
 
 def _level(case: Case, trouble: Trouble, cause: Cause, outside: bool) -> str | None:
     if cause.name == "param-grad-none":
-        return None if case.facts.get("asked", True) or infer.is_parameter(trouble.name) else "note"
+        alone = all(compare.is_zero(grad) for s in trouble.wrong for grad in s.got)
+        return None if alone or case.facts.get("asked", True) or infer.is_parameter(trouble.name) else "note"
     if not outside:
         return "warning" if not case.facts.get("asked", True) and intent.is_by_convention(case) else None
     return "warning" if is_pointwise(case, trouble.leaf) else "note"

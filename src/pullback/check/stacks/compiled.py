@@ -8,9 +8,9 @@ import torch
 from torch import func
 
 from pullback._torch import compiled_autograd
-from pullback.check.stacks.eager import again, gradient
+from pullback.check.stacks.eager import gradient
 from pullback.check.stacks.func import batched, contract, grad, hessian, jvp
-from pullback.check.stacks.table import Setting, outputs, pulled, stack
+from pullback.check.stacks.table import Setting, contracted, outputs, pulled, stack
 
 Found = list[torch.Tensor]
 COMPILE = "torch.compile"
@@ -46,7 +46,7 @@ _enter("compile of vmap of grad", lambda s: [t[1] for t in compiled(func.vmap(gr
 _enter("compile, around checkpoint", lambda s: gradient(compiled(_checkpointed(s)), s))
 _enter("compile, under autocast", lambda s: _autocast(s))
 _enter("compiled autograd", lambda s: _compiled_backward(s))
-_enter("double backward of a compiled function", lambda s: again(compiled(s.fn), s), gives="second",
+_enter("double backward of a compiled function", lambda s: _twice(s), gives="second",
        newest="loud", floor="loud", why=TWICE)  # fmt: skip
 _enter("func.grad of a compiled function", lambda s: list(grad(s, compiled(s.fn))(*s.tensors)),
        newest="loud", floor="loud", why=INSIDE)  # fmt: skip
@@ -55,6 +55,13 @@ _enter("func.grad of a compiled function", lambda s: list(grad(s, compiled(s.fn)
 def _no_grad(s: Setting) -> Found:
     with torch.no_grad():
         return list(outputs(compiled(s.fn)(*s.leaves())))
+
+
+def _twice(s: Setting) -> Found:
+    """Loud also where PyTorch cuts the graph: all that is kept was made inside the region, and there is no gradient."""
+    leaves = s.leaves()
+    once = pulled(s.loss_of(compiled(s.fn))(*leaves), leaves, create_graph=True)
+    return list(torch.autograd.grad(contracted(once, s.directions), leaves))
 
 
 def _loss(s: Setting) -> Found:

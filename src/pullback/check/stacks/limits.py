@@ -108,4 +108,11 @@ LIMITS = (
         "what plain code gets: no tangent",
         "compile `torch.func.jvp` of the function instead",
     ),
+    Limit(
+        "a second derivative through a compiled region",
+        "`create_graph` around a compiled function",
+        "PyTorch's own error; or, where all that is kept was made inside the region (a transposed factor of a matrix "
+        "product), a gradient of `None`, in plain code, too",
+        "compile the derivative: `torch.compile(torch.func.grad(f))`",
+    ),
 )

@@ -52,7 +52,8 @@ def _(s: Setting) -> Found:
     return [_inside(g) for g in pulled(s.loss_of(lambda: outs)(), leaves)]
 
 
-@stack("a wrapper with `__torch_dispatch__`", TENSORS)
+# real: inside __torch_dispatch__ PyTorch loses a lazy conj(), w * w.conj() itself is another value there
+@stack("a wrapper with `__torch_dispatch__`", TENSORS, real=True)
 def _(s: Setting) -> Found:
     leaves = [Wrapped(t.detach().clone()).requires_grad_() for t in s.tensors]
     outs = outputs(s.fn(*leaves))
