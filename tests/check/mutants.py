@@ -8,6 +8,17 @@ from collections.abc import Callable
 import torch
 from torch.autograd import Function
 
+from mutants_of_numbers import (  # isort: skip
+    AllLargest,
+    BothAtTies,
+    DifferentiatesInside,
+    DividesByModulus,
+    FromOutput,
+    Halves,
+    OverflowsForward,
+    StoredSlope,
+)
+
 Inputs = Callable[[], tuple]
 
 
@@ -26,6 +37,10 @@ def one() -> tuple:
 
 def number() -> tuple:
     return (randn(1)[0],)
+
+
+def phases() -> tuple:
+    return (torch.complex(*(t.detach() for t in pair())).requires_grad_(),)
 
 
 class Product(Function):
@@ -216,43 +231,6 @@ class Lowers(Product):
         return gx if gx is None else gx.float().double(), gw
 
 
-class Halves(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return torch.sigmoid(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        e = torch.exp(-x)
-        return grad_output * e / (1 + e) ** 2
-
-
-class FromOutput(Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = torch.expm1(x)
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        (y,) = ctx.saved_tensors
-        return grad_output * (1 + y)
-
-
-class StoredSlope(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(torch.cos(x))
-        return torch.sin(x)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return grad_output * ctx.saved_tensors[0]
-
-
 class WrongJvp(Function):
     generate_vmap_rule = True
 
@@ -272,6 +250,17 @@ class WrongJvp(Function):
     @staticmethod
     def jvp(ctx, tangent):
         return 3 * ctx.saved_tensors[0] * tangent
+
+
+class UnsavedForJvp(WrongJvp):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return tangent * 2 * x
 
 
 class WrongVmap(WrongJvp):
@@ -476,13 +465,19 @@ MUTANTS: dict[str, list[tuple[str, type, Inputs]]] = {
     "device": [("hardcoded-device", OnCpu, pair)],
     "autocast": [("amp-dtype-mismatch", MixesDtypes, pair)],
     "dtypes": [("precision-downcast", Lowers, pair)],
-    "extremes": [("exp-overflow-nan", Halves, one)],
+    "extremes": [
+        ("exp-overflow-nan", Halves, one),
+        ("exp-overflow-nan", OverflowsForward, one),
+        ("nan-at-kink", DividesByModulus, phases),
+    ],
+    "ties": [("wrong-derivative", BothAtTies, pair), ("wrong-derivative", AllLargest, one)],
+    "inner": [("inner-backward-call", DifferentiatesInside, pair)],
     "precision": [("float32-cancellation", FromOutput, one)],
     "second": [("double-backward-intermediate", StoredSlope, one)],
     "checkpointing": [("checkpoint-breaks", CountsCalls, one), ("checkpoint-breaks", ReadsBeyond, one)],
     "operator": [("custom-op-no-fake", wrong_fake, one)],
     "surrogates": [("surrogate-scale-wrong", Spike, potential)],
-    "forward_mode": [("jvp-wrong", WrongJvp, one)],
+    "forward_mode": [("jvp-wrong", WrongJvp, one), ("save-for-forward-missing", UnsavedForJvp, one)],
     "compile": [("compile-wrong", OtherWhenCompiled, one)],
     "export": [("stack-drops-rule", Reversal, one)],
     "stacks": [("stack-drops-rule", ReversalForFunc, one)],

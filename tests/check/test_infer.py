@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import named
 import pytest
 import takers
 import torch
@@ -28,6 +29,17 @@ def test_without_arguments(path) -> None:
         assert [f.name for f in report if f.severity == "error"] == []
     else:
         assert module.EXPECT["fault"] in report.names(), str(report)
+
+
+HIDDEN = {  # what two elements or one index for all would hide
+    named.SortedGathered: "wrong-derivative",
+    named.ColumnsAddedOnce: "duplicate-index-overwrite",
+}
+
+
+@pytest.mark.parametrize("cls", HIDDEN, ids=lambda cls: cls.__name__)
+def test_arguments_that_hide_a_fault_do_not_excuse_it(cls) -> None:
+    assert HIDDEN[cls] in check(cls).names()
 
 
 class Refuses(torch.autograd.Function):

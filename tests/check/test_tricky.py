@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulty
+import named
 import pytest
 import tricky
 
@@ -17,9 +18,19 @@ def test_nothing_is_said_about_right_ones(name) -> None:
     assert [f.name for f in report if f.severity != "note"] == [], str(report)
 
 
-@pytest.mark.parametrize("name", faulty.WRONG)
+GENERAL = [name for name, row in faulty.WRONG.items() if row[0].__module__ != named.__name__]
+
+
+@pytest.mark.parametrize("name", GENERAL)
 def test_faulty_ones_are_found(name) -> None:
     cls, inputs, names = faulty.WRONG[name]
     report = check(cls, *inputs())
     found = {f.name for f in report if f.severity != "note"}
     assert found & set(names), str(report)
+
+
+@pytest.mark.parametrize("name", sorted(faulty.WRONG.keys() - set(GENERAL)))
+def test_where_one_name_is_true_no_other_is_given(name) -> None:
+    cls, inputs, names = faulty.WRONG[name]
+    errors = {f.name for f in check(cls, *inputs()) if f.severity == "error"}
+    assert errors == set(names)

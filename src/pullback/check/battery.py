@@ -22,7 +22,7 @@ from pullback.check.target import Target, own_backward
 from pullback.errors import UsageError
 
 STAGES = ("nothing", "forward", "gradient")
-FIRST = ("contract", "fill", "rng", "mutation", "values", "dtypes", "layout")  # their findings explain others'
+FIRST = ("contract", "fill", "rng", "mutation", "values", "inner", "dtypes", "layout")  # their findings explain others'
 WRONG = (
     "wrong-derivative", "swapped-gradients", "missing-transpose", "complex-conj", "adjoint-vs-inverse",
     "statistic-treated-constant", "mask-not-applied", "wrong-reduction-axis", "grad-output-scalarised",
@@ -39,11 +39,12 @@ IMPLIES = {  # a fault and what follows from it, not worth a finding of its own
                       "noncontig-raw-memory", "nonlinear-backward", "mask-not-applied",
                       "double-backward-intermediate"),
     **dict.fromkeys(WRONG, SECOND),
+    "inner-backward-call": SECOND,
     "saved-before-inplace": ("wrong-derivative", *SECOND),
     "inplace-unmarked": ("ctx-tensor-stale", "returns-input-view"),
     "custom-op-mutates": ("wrong-derivative", "inplace-unmarked", "global-state", "saved-tensor-mutated", *SECOND,
                           "jvp-wrong", "stack-drops-rule"),
-    "grad-output-mutated": ("saved-tensor-mutated", "noncontig-view", "noncontig-raw-memory"),
+    "grad-output-mutated": ("rng-not-saved", "saved-tensor-mutated", "noncontig-view", "noncontig-raw-memory"),
     "missing-grad-output": ("nonlinear-backward", *SECOND, "jvp-wrong"),
     "saved-tensor-mutated": SECOND,
     "list-input-untracked": ("nondiff-mark-wrong", "param-grad-none"),

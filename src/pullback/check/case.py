@@ -154,8 +154,11 @@ class Case:
         incoming: Cotangents,
         change: Callable[[torch.Tensor], torch.Tensor] | None = None,
         rng: str = "after",
+        under: contextlib.AbstractContextManager[Any] | None = None,
     ) -> list[torch.Tensor | None]:
         """The gradients that backward gives with a stand-in context, with everything kept passed through ``change``.
+
+        ``under`` is entered around backward alone.
 
         Raises:
             LookupError: If the backward cannot be called by hand.
@@ -169,7 +172,8 @@ class Case:
             if rng == "before":
                 state.seed()
             kept = context.replaying(ctx, change) if change else ctx
-            grads = self.target.backward(kept, *incoming)
+            with under or contextlib.nullcontext():
+                grads = self.target.backward(kept, *[None if g is None else g.clone() for g in incoming])
         return self._by_leaf(arguments, grads)
 
     def _by_leaf(self, arguments: Arguments, grads: Any) -> list[torch.Tensor | None]:

@@ -12,6 +12,7 @@ class Record:
 
     def __init__(self) -> None:
         self.saved: tuple[Any, ...] = ()
+        self.for_forward: tuple[Any, ...] = ()
         self.versions: list[int] = []
         self.dirty: tuple[Any, ...] = ()
         self.non_differentiable: tuple[Any, ...] = ()
@@ -38,7 +39,8 @@ class Context:
         self._record.versions = [t._version for t in tensors if isinstance(t, torch.Tensor)]
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Accepted; forward mode is not replayed."""
+        """Remember what jvp may read; forward mode is not replayed."""
+        self._record.for_forward = tensors
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Remember what forward says it changes in place."""

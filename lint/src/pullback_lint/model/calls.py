@@ -218,7 +218,10 @@ def operation(node: ast.Call, name: str, first: Value, everything: Value) -> Val
     result = everything.computed("tensor")
     if name in tables.CASTS:
         result = result.tagged(*(first.tags & {"zero", "empty", "constant"}))
-    if name in tables.WITH_INDEX:
+    if name in tables.WITH_INDEX or any(
+        item.arg == "return_indices" and isinstance(item.value, ast.Constant) and item.value.value
+        for item in node.keywords
+    ):
         return result._replace(items=(result, result.cut("tensor", "index")))
     return result
 

@@ -73,7 +73,7 @@ def source_of(flow: Flow, node: ast.expr) -> ast.expr:
     seen = 0
     while isinstance(node, ast.Name) and seen < 10:
         sources = flow.assignments.get(node.id, [])
-        if len(sources) != 1 or sources[0] is None:
+        if len(sources) != 1 or sources[0] is None or loaded(sources[0], node.id):  # `g = g / n` says what it was
             break
         node = sources[0]
         seen += 1

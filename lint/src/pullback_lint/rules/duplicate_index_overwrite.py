@@ -50,8 +50,8 @@ def _written(node: ast.AST) -> ast.expr | None:
     """The index of an assignment to elements, or of a scatter without addition."""
     if isinstance(node, ast.AugAssign):
         node = node.target
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name | ast.Attribute):
-        return node.slice
+    if isinstance(node, ast.Subscript):
+        return _index_among_slices(node.slice)
     if isinstance(node, ast.Call) and not node.keywords and called(node).rstrip("_") in {"scatter", "index_copy"}:
         return node.args[1] if len(node.args) == 3 else None
     if (
@@ -65,12 +65,20 @@ def _written(node: ast.AST) -> ast.expr | None:
     return None
 
 
+def _index_among_slices(node: ast.expr) -> ast.expr | None:
+    """The one index beside whole dimensions: `ids`, `:, ids`, `..., ids`."""
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    chosen = [part for part in parts if text(part) not in {":", "..."}]
+    return chosen[0] if len(chosen) == 1 and isinstance(chosen[0], ast.Name | ast.Attribute) else None
+
+
 def _indices(forward: Method) -> set[str]:
     """Inputs that forward uses as an index into another tensor."""
     found: set[str] = set()
     for node in walk(forward.node):
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name):
-            found.add(node.slice.id)
+        index = _index_among_slices(node.slice) if isinstance(node, ast.Subscript) else None
+        if isinstance(index, ast.Name):
+            found.add(index.id)
         elif isinstance(node, ast.Call) and called(node) in {"index_select", "gather", "embedding", "take"}:
             found |= {argument.id for argument in node.args if isinstance(argument, ast.Name)}
     return {name for name in found & {parameter.name for parameter in forward.parameters} if not _MASK.search(name)}

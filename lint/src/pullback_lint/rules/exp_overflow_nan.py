@@ -107,7 +107,7 @@ def _argument(node: ast.Call, method: Method) -> ast.expr | None:
 _BOUNDED_NAME = re.compile(r"max|lse|log(?!it)")
 _POSITIVE_NAME = re.compile(r"delay|dist|time|tau|decay|age|sq")
 _BOUNDING = words("""
-    max amax clamp clamp_max clip abs log_softmax logsigmoid minimum log logsumexp norm cummax relu softplus
+    max amax clamp clamp_max clip abs log_softmax logsigmoid minimum log log1p logsumexp norm cummax relu softplus
     sigmoid tanh square
 """)
 

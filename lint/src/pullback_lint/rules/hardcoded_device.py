@@ -56,7 +56,7 @@ def _default(function: Function, method: Method, call: Call) -> str:
     """A factory without a device whose tensor becomes part of a gradient."""
     if not call.dotted.startswith("torch.") or call.name not in _FACTORIES or call.dotted.count(".") != 1:
         return ""
-    if any(item.arg in {"device", None, "out"} for item in call.node.keywords) or _is_single(call.node):
+    if any(item.arg in {"device", None, "out", "generator"} for item in call.node.keywords) or _is_single(call.node):
         return ""
     parent = function.module.parents.get(call.node)
     if isinstance(parent, ast.Attribute) and parent.attr in {"to", "type_as", "cuda", "type", "cpu", "tolist"}:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, gradients, known, literal, matrix_operands, results
+from pullback_lint.model.queries import called, closure, gradients, known, literal, matrix_operands, results, source_of
 from pullback_lint.model.value import Value
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
@@ -21,6 +21,7 @@ def check_function(function: Function) -> Iterator[Problem]:
         return
     yield from _solves(function, forward, backward)
     yield from _einsums(function, forward, backward)
+    yield from _inverses(function, forward, backward)
     for left, right in _products(forward):
         if left not in _names(function) or right not in _names(function):
             continue
@@ -99,6 +100,46 @@ def _solves(function: Function, forward: Method, backward: Method) -> Iterator[P
                 continue
             if _is_pair(node.args[1], node.args[0], backward, function, left):
                 yield _problem(node, right, left, f"`{left}.mT`", "solution")
+
+
+_INVERSES = {"inv", "inverse", "pinv"}
+_DETERMINANTS = {"det", "logdet", "slogdet"}
+_TRANSPOSES = {
+    "t",
+    "T",
+    "mT",
+    "mH",
+    "H",
+    "transpose",
+    "adjoint",
+    "swapaxes",
+    "permute",
+    "transpose_",
+    "movedim",
+    "einsum",
+}
+
+
+def _inverses(function: Function, forward: Method, backward: Method) -> Iterator[Problem]:
+    """The gradient of an inverse or a determinant, written without any transpose."""
+    made = {called(node) for node in walk(forward.node)}
+    names = {getattr(node, "attr", called(node)) for node in walk(backward.node)}
+    if not made & (_INVERSES | _DETERMINANTS) or names & _TRANSPOSES or len(function.inputs) != 1:
+        return
+    for element in function.gradients_of(0):
+        node = source_of(backward.flow, element.node)
+        if not element.value.rooted("g.") or "opaque" in element.value.tags:
+            continue
+        products = sum(isinstance(child, ast.BinOp) and isinstance(child.op, ast.MatMult) for child in walk(node))
+        inverted = any(called(child) in _INVERSES for child in closure(backward.flow, node))
+        if (made & _INVERSES and products == 2) or (made & _DETERMINANTS and inverted and not products):
+            name = function.inputs[0].name
+            yield Problem(
+                element.node,
+                f"the gradient of `{name}` needs the inverse transposed",
+                argument=name,
+                fix="use `.mT` of the inverse (`.mH` if it may be complex)",
+            )
 
 
 def _einsums(function: Function, forward: Method, backward: Method) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.flow import Flow
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, closure, literal, source_of, text
+from pullback_lint.model.queries import called, closure, known, literal, source_of, text
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -20,11 +20,13 @@ _SAFE = {"where", "clamp", "clamp_min", "maximum", "nan_to_num", "masked_fill", 
 
 def check_function(function: Function) -> Iterator[Problem]:
     backward = function.backward
-    if backward is None or any(called(node) in _SAFE for node in walk(backward.node)):
+    if backward is None or any(called(node) in _SAFE for node in walk(backward.node)) or _forward_divides(function):
         return
     for node in walk(backward.node):
         divisor = _divisor(node)
-        if divisor is not None and _may_vanish(function, backward, divisor):
+        if divisor is not None and any(
+            test(function, backward, divisor) for test in (_may_vanish, _saturates, _is_factor)
+        ):
             yield Problem(
                 node,
                 f"`{text(divisor)}` may be zero: the gradient is infinite or NaN there",
@@ -46,6 +48,39 @@ def _divisor(node: ast.AST) -> ast.expr | None:
     return divisor
 
 
+def _saturates(_function: Function, backward: Method, node: ast.expr) -> bool:
+    """Whether it is `p * (1 - p)` of a probability computed here, which rounds to zero far from the middle."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return False
+    for one, other in ((node.left, node.right), (node.right, node.left)):
+        rest = other.right if isinstance(other, ast.BinOp) and isinstance(other.op, ast.Sub) else None
+        if rest is not None and text(rest) == text(one) and called(source_of(backward.flow, one)) == "sigmoid":
+            return True
+    return False
+
+
+def _is_factor(function: Function, backward: Method, node: ast.expr) -> bool:
+    """Whether a product that forward forms is divided by its own factor, which may be zero."""
+    if function.forward is None or not any(
+        called(child) in {"prod", "cumprod"} for child in walk(function.forward.node)
+    ):
+        return False
+    value = backward.flow.values.get(node)
+    roots = [known(function, root) for root in (value.alias if value is not None else ())]
+    return len(roots) == 1 and roots[0] is not None and roots[0].alias == {f"in.{function.inputs[0].name}"}
+
+
+def _forward_divides(function: Function) -> bool:
+    """Whether forward divides by a bare norm itself: where that is zero the function is not defined either."""
+    forward = function.forward
+    if forward is None:
+        return False
+    divisors = filter(None, map(_divisor, walk(forward.node)))
+    shown = [source_of(forward.flow, divisor) for divisor in divisors]
+    return any(called(node) in _NORMS and isinstance(node, ast.Call) and _is_bare(forward.flow, node) for node in shown)
+
+
+_NORMS = {"norm", "vector_norm"}
 _VANISHING = {"norm", "vector_norm", "sqrt", "abs", "rsqrt"}
 
 

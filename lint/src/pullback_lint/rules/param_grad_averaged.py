@@ -41,15 +41,18 @@ def _passes_shape(element: Element) -> bool:
     return bool(element.value.rooted("g.")) and not any(called(node) in REDUCTIONS for node in walk(element.node))
 
 
-def _mean(backward: Method, node: ast.expr) -> ast.AST | None:
+def _mean(backward: Method, node: ast.expr, depth: int = 0) -> ast.AST | None:
     """A mean that is a factor of what an expression may stand for."""
-    found = (_mean_of(backward, item) for item in sources_of(backward.flow, node))
+    found = (_mean_of(backward, item, depth) for item in sources_of(backward.flow, node))
     return next((item for item in found if item is not None), None)
 
 
-def _mean_of(backward: Method, node: ast.expr) -> ast.AST | None:
+def _mean_of(backward: Method, node: ast.expr, depth: int) -> ast.AST | None:
     while isinstance(node, ast.UnaryOp):
         node = source_of(backward.flow, node.operand)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
-        return _mean(backward, node.left)
+        return _mean(backward, node.left, depth + 1) if depth < DEEP else None  # `g = g / n` stands for itself
     return node if called(node) == "mean" else None
+
+
+DEEP = 10  # factors that are looked through

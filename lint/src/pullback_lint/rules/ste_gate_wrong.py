@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, literal, source_of, sources_of, text
+from pullback_lint.model.queries import called, closure, literal, source_of, sources_of, text
 from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
@@ -23,7 +23,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     if function.backward is None:
         return
     yield from _closed_inside(function)
-    for node in walk(function.backward.node):
+    for node in (*walk(function.backward.node), *_kept(function)):
         joined = _joined(node)
         if joined is None:
             continue
@@ -38,6 +38,14 @@ def check_function(function: Function) -> Iterator[Problem]:
             yield Problem(node, f"`{text(node)}` is always true", fix="join the two conditions with and")
         if word == "and" and _is_high(open_side) and _is_low(closed_side):
             yield Problem(node, f"`{text(node)}` is never true", fix="join the two conditions with or")
+
+
+def _kept(function: Function) -> Iterator[ast.AST]:
+    """The expressions that forward keeps for backward."""
+    if function.forward is not None and function.is_surrogate:
+        for save in function.saves:
+            for argument in save.arguments:
+                yield from closure(function.forward.flow, argument)
 
 
 def _joined(node: ast.AST) -> tuple[str, list[ast.expr]] | None:

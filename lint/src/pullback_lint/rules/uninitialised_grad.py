@@ -67,10 +67,8 @@ def _is_inner_slice(place: ast.AST) -> bool:
     parts = place.slice.elts if isinstance(place.slice, ast.Tuple) else [place.slice]
     slices = [part for part in parts if isinstance(part, ast.Slice)]
     bounds = [literal(bound) for part in slices for bound in (part.lower, part.upper)]
-    steps = [literal(part.step) for part in slices]
-    return any(isinstance(bound, int) and bound != 0 for bound in bounds) or any(
-        isinstance(step, int) and abs(step) > 1 for step in steps
-    )
+    strided = [part.step for part in slices if part.step is not None and literal(part.step) != 1]
+    return bool(strided) or any(isinstance(bound, int) and bound != 0 for bound in bounds)
 
 
 def _is_partial(backward: Method, index: ast.expr) -> bool:

@@ -21,11 +21,13 @@ def check_function(function: Function) -> Iterator[Problem]:
     least, most = _bounds(function)
     for result, elements in function.gradients:
         count = len(elements)
-        if count < least or (count > most and any(not element.is_none for element in elements[int(most) :])):
+        between = least < count < len(function.inputs)  # right for callers that pass as many, and for no others
+        if count < least or between or (count > most and any(not element.is_none for element in elements[int(most) :])):
             yield Problem(
                 result.node,
                 f"`backward` returns {_gradients(count)}, but `forward` takes {_inputs(function)}",
                 fix=_advice(count, least),
+                severity="warning" if between else None,
                 edits=_padded(function, result, elements, least - count),
             )
     if not backward.flow.returns and backward.flow.falls_through and not _is_generator(backward):
@@ -60,7 +62,7 @@ def _inputs(function: Function) -> str:
 def _advice(count: int, least: int) -> str:
     if count < least:
         return f"return {least - count} more, `None` for inputs that take no gradient"
-    return "return one gradient per input, in order"
+    return "return one gradient per input, in order, `None` for those that take none"
 
 
 def _is_generator(method: Method) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 from pullback.check import compare, tree
+from pullback.check.hypotheses import parts
 from pullback.check.samples import Sample
 from pullback.check.trouble import Cause, Trouble
 
@@ -68,7 +69,7 @@ def _averaged(t: Trouble, value: float) -> Cause:
             "they are not averaged",
             "reduce with sum instead of mean",
         )
-    if scalar_output:
+    if scalar_output or _reduces(t, "mean" if value > 1 else "sum"):
         return Cause(
             "reduction-mismatch",
             f"the gradient of {t.name!r} is {done} {size}: backward does not reduce as forward does "
@@ -80,6 +81,12 @@ def _averaged(t: Trouble, value: float) -> Cause:
         f"the gradient of {t.name!r} is {done} {size}, a number of elements",
         f"undo that factor of {size}",
     )
+
+
+def _reduces(t: Trouble, how: str) -> bool:
+    """Whether forward reduces in one way and in no other."""
+    calls = {name for name in parts.calls(t, t.wrong[0]) if name in ("mean", "sum", "nanmean", "nansum")}
+    return bool(calls) and all(name.endswith(how) for name in calls)
 
 
 def gate(t: Trouble) -> Cause | None:

@@ -46,14 +46,14 @@ def _same_point(t: Trouble) -> tuple[Sample, Sample] | None:
 def scalarised(t: Trouble) -> Cause | None:
     """The gradient is right for incoming gradients that are equal everywhere, and for no other."""
     outputs = t.wrong[0].outputs
-    if all(out.numel() <= 1 for out in outputs):
+    if all(out.numel() <= 1 for out in outputs) or all(_reordered(t, s) for s in t.wrong):
         return None
     matched = False
     for sample in t.wrong:
         uniform = [None if g is None else torch.full_like(g, 1.7) for g in sample.incoming]
         outcome = t.case.run(sample.arguments, uniform)
         expected = t.reference.gradients(sample.arguments, filled(sample, uniform))[t.leaf]
-        if not outcome.ok or not t.same(outcome.grads[t.leaf], expected):
+        if not outcome.ok or not t.same(outcome.grads[t.leaf], expected) or not _follows(t, sample, expected):
             return None
         matched = matched or not compare.is_zero(expected)
     if not matched:
@@ -63,6 +63,34 @@ def scalarised(t: Trouble) -> Cause | None:
         f"backward uses a single number made from {t.g} (an element, a sum or a mean): it is right only where all "
         f"elements of {t.g} are equal",
         f"use {t.g} element by element; it has the shape of the output",
+    )
+
+
+def _follows(t: Trouble, sample: Sample, uniform: torch.Tensor | None) -> bool:
+    """Whether the gradient is zero where that for equal incoming gradients is: a number can only stretch it."""
+    got = t.got(sample)
+    return got is None or uniform is None or not bool(((uniform == 0) & (got.abs() > SMALL)).any())
+
+
+SMALL = 1e-9  # what rounding leaves of a gradient that is zero
+
+
+def _reordered(t: Trouble, sample: Sample) -> bool:
+    """Whether the right numbers stand at other places."""
+    got, expected = t.got(sample), t.expected(sample)
+    if got is None or expected is None or got.is_complex() or got.shape != expected.shape:
+        return False
+    return t.same(got.reshape(-1).sort().values, expected.reshape(-1).sort().values)
+
+
+def reordered(t: Trouble) -> Cause | None:
+    """The right numbers at other places, whatever arrives."""
+    if not all(_reordered(t, s) for s in t.wrong) or any(compare.is_zero(t.got(s)) for s in t.wrong):
+        return None
+    return Cause(
+        "wrong-derivative",
+        f"the gradient of {t.name!r} has the right numbers at the wrong places",
+        "turn the order round: what forward gathers (or sorts) by an index, backward scatters to that index",
     )
 
 

@@ -13,7 +13,7 @@ from pullback.check.trouble import Cause, Trouble
 
 
 def swapped(t: Trouble) -> Cause | None:
-    """What is returned is another argument's gradient, or its halves are exchanged."""
+    """What is returned is another argument's gradient."""
     names = t.case.arguments.diff_names
     for other in range(len(names)):
         if other == t.leaf:
@@ -29,7 +29,7 @@ def swapped(t: Trouble) -> Cause | None:
                 f"the gradients of {t.name!r} and {names[other]!r} are exchanged",
                 f"return them in the order of forward's arguments: {', '.join(names)}",
             )
-    return _rotated(t) or _halves(t)
+    return _rotated(t)
 
 
 def _rotated(t: Trouble) -> Cause | None:
@@ -44,7 +44,8 @@ def _rotated(t: Trouble) -> Cause | None:
     return None
 
 
-def _halves(t: Trouble) -> Cause | None:
+def halves(t: Trouble) -> Cause | None:
+    """The two halves of a gradient are exchanged."""
     leaf = t.samples[0].arguments.differentiable[t.leaf]
     for dim in range(leaf.ndim):
         if leaf.shape[dim] % 2 == 0 and t.mimics(functools.partial(_half_swapped, t, dim)):
@@ -124,8 +125,8 @@ def inverse(t: Trouble) -> Cause | None:
     def there_and_back(sample: Sample) -> torch.Tensor | None:
         tensors = list(sample.arguments.differentiable)
         got = t.got(sample)
-        if got is None or got.shape != tensors[t.leaf].shape:
-            return None
+        if got is None or got.shape != tensors[t.leaf].shape or got.numel() != sample.outputs[0].numel():
+            return None  # a map onto fewer or more numbers has no inverse
         tensors[t.leaf] = got
         return t.case.values(sample.arguments.with_differentiable(tensors))[0]
 
@@ -140,4 +141,24 @@ def inverse(t: Trouble) -> Cause | None:
         f"backward applies the inverse of forward to {t.g}; the gradient needs the "
         "adjoint (the conjugate transpose), which differs from it by a factor here",
         "use the adjoint: for an unnormalised transform of length N that is N times the inverse",
+    )
+
+
+def itself(t: Trouble) -> Cause | None:
+    """A linear forward applied to the incoming gradient where its adjoint is needed."""
+
+    def forward_of(sample: Sample) -> torch.Tensor | None:
+        tensors, incoming = list(sample.arguments.differentiable), sample.incoming[0]
+        if incoming is None or incoming.shape != tensors[t.leaf].shape or len(sample.outputs) != 1:
+            return None
+        tensors[t.leaf] = incoming
+        return t.case.values(sample.arguments.with_differentiable(tensors))[0]
+
+    if not t.mimics(forward_of):
+        return None
+    return Cause(
+        "wrong-derivative",
+        f"backward applies forward itself to {t.g}; the gradient needs its adjoint (the transposed map)",
+        "turn the direction round: a cumulative sum runs backwards, a rotation by the negative angle, a shift back, "
+        "gather becomes scatter, a matrix is transposed",
     )

@@ -58,18 +58,23 @@ def _without(t: Trouble, sample: Sample, chosen: Callable[[int, str], bool]) -> 
     return (torch.zeros_like(leaves[t.leaf]) if grad is None else grad), mode.calls
 
 
+def calls(t: Trouble, sample: Sample) -> list[str]:
+    """The names of the operations of forward that a gradient passes."""
+    return _without(t, sample, lambda i, n: False)[1]
+
+
 def constant_part(t: Trouble) -> Cause | None:
     """Right, but for the terms through one call in forward (or through all its statistics)."""
     try:
-        calls = _without(t, t.wrong[0], lambda i, n: False)[1]
+        names = calls(t, t.wrong[0])
     except Exception:
         return None
-    everything = [lambda i, n: n in REDUCTIONS] if any(c in REDUCTIONS for c in calls) else []
+    everything = [lambda i, n: n in REDUCTIONS] if any(c in REDUCTIONS for c in names) else []
     if everything and t.mimics(lambda s: _without(t, s, everything[0])[0]):
         return _statistic(t, "its statistics")
-    for index, name in enumerate(calls[:60]):
+    for index, name in enumerate(names[:60]):
         if t.mimics(functools.partial(_without_call, t, index)):
-            statistic = name in REDUCTIONS or any(c in REDUCTIONS for c in _feeding(calls, index))
+            statistic = name in REDUCTIONS or any(c in REDUCTIONS for c in _feeding(names, index))
             if statistic and not _elementwise(t):
                 return _statistic(t, f"`{name}`")
             return Cause(
@@ -85,13 +90,13 @@ def _without_call(t: Trouble, index: int, sample: Sample) -> torch.Tensor | None
     return _without(t, sample, lambda i, n: i == index)[0]
 
 
-def _feeding(calls: list[str], index: int) -> list[str]:
-    return calls[max(0, index - 4) : index]
+def _feeding(names: list[str], index: int) -> list[str]:
+    return names[max(0, index - 4) : index]
 
 
 def _elementwise(t: Trouble) -> bool:
     sample = t.samples[0]
-    return not any(name in REDUCTIONS for name in _without(t, sample, lambda i, n: False)[1])
+    return not any(name in REDUCTIONS for name in calls(t, sample))
 
 
 def _statistic(t: Trouble, what: str) -> Cause:
@@ -104,10 +109,18 @@ def _statistic(t: Trouble, what: str) -> Cause:
 
 def drawn_again(t: Trouble) -> Cause | None:
     """Right with the random numbers of forward."""
-    if t.mends(lambda s: t.replay(s, rng="before")):
+    if _draws(t) and t.mends(lambda s: t.replay(s, rng="before")):
         return Cause(
             "rng-not-saved",
             "backward draws new random numbers instead of those that forward used",
             "save what forward drew with ctx.save_for_backward, or its generator state",
         )
     return None
+
+
+def _draws(t: Trouble) -> bool:
+    """Whether backward moves the generator on."""
+    state.seed()
+    fresh = torch.get_rng_state()
+    t.replay(t.wrong[0], rng="before")
+    return not torch.equal(fresh, torch.get_rng_state())

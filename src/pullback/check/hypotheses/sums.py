@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from pullback.check.arguments import Arguments
+from pullback.check.hypotheses.adding import Adding
 from pullback.check.points import integers
 from pullback.check.samples import Sample
 from pullback.check.trouble import Cause, Trouble, filled
@@ -39,6 +40,8 @@ CANCELS = 1e-6  # a sum that is smaller than this share of its parts is zero
 
 def unmasked(t: Trouble) -> Cause | None:
     """Right wherever the argument reaches the output."""
+    if t.declared:  # then it is the gate of an intention that is wrong
+        return None
     dead = [s.expected[t.leaf] for s in t.samples]
     masks = [e == 0 for e in dead if e is not None]
     if not masks or not any(bool(m.any()) for m in masks) or all(bool(m.all()) for m in masks):
@@ -57,8 +60,23 @@ def unmasked(t: Trouble) -> Cause | None:
     return None
 
 
+OVERWRITTEN = Cause(
+    "duplicate-index-overwrite",
+    "where an index occurs more than once only one contribution to the gradient survives",
+    "accumulate: index_add_, scatter_add_ or index_put_(…, accumulate=True)",
+)
+
+
 def overwritten(t: Trouble) -> Cause | None:
-    """Right as long as every index occurs once."""
+    """Right if what backward writes at indices is added instead, or as long as every index occurs once."""
+    adding = Adding()
+    if t.mends(lambda s: t.replay(s, under=adding)):
+        return OVERWRITTEN
+    return None if adding.used else _unless_distinct(t)
+
+
+def _unless_distinct(t: Trouble) -> Cause | None:
+    """Right as long as every index occurs once; for a backward whose writing is not seen."""
     indices = integers(t.case.arguments)
     duplicated = [i for i in indices if _has_duplicates(t.case.arguments.leaves[i])]
     if not duplicated:
@@ -69,11 +87,7 @@ def overwritten(t: Trouble) -> Cause | None:
         expected = t.reference.gradients(unique, filled(sample, sample.incoming))[t.leaf]
         if not outcome.ok or not t.same(outcome.grads[t.leaf], expected):
             return None
-    return Cause(
-        "duplicate-index-overwrite",
-        f"where an index occurs more than once only one contribution to the gradient of {t.name!r} survives",
-        "accumulate: index_add_, scatter_add_ or index_put_(…, accumulate=True)",
-    )
+    return OVERWRITTEN
 
 
 def elementwise(t: Trouble) -> Cause | None:
@@ -122,7 +136,7 @@ def _uniquely(arguments: Arguments, positions: list[int]) -> Arguments:
         flat[position] = _distinct(index)
     tensors = arguments.with_leaves(flat)
     largest = max(flat[p].numel() for p in positions)
-    sizes = max((x.shape[0] for x in arguments.differentiable if x.ndim), default=0)
+    sizes = max((n for x in arguments.differentiable for n in x.shape), default=0)
     return tensors if largest <= sizes else _first_rows(tensors, positions, sizes)
 
 

@@ -16,7 +16,7 @@ import torch
 
 from pullback.check.inferred import calls
 from pullback.check.inferred.names import FLOATING, Shaped, Sized, blend, by_name, is_count, is_parameter, is_tensor
-from pullback.check.inferred.source import Method, Names, method, methods, returned
+from pullback.check.inferred.source import Method, Names, method, methods, returned, summed
 from pullback.check.inferred.uses import Use, uses
 from pullback.check.inferred.values import Config, Made
 from pullback.check.target import Target
@@ -45,7 +45,7 @@ def options(target: Target) -> tuple[list[inspect.Parameter], list[list[Any]]]:
     found = methods(target)
     parameters = wanted(target, found)
     seen = _seen(target, parameters, found)
-    slots, given, main = returned(target), calls.literals(target), rank(target)
+    slots, given, main, sums = returned(target), calls.literals(target), rank(target), summed(target)
     text = "\n".join(ast.unparse(one.tree) for one in found)
     lists = []
     names = [p.name for p in parameters]
@@ -54,6 +54,8 @@ def options(target: Target) -> tuple[list[inspect.Parameter], list[list[Any]]]:
         slot = slots[place] if place < len(slots) else None
         literal = [*given.get(place, []), *given.get(parameter.name, [])]
         ordered = _ordered(target, parameter, use, slot, literal, main)
+        if place in sums and slots.count(True) > 1:
+            ordered = ["scalar", *ordered]
         lists.append(unique([*_special(ordered, text), *EXTRA]))
     if any(options[0] in ("weight", "weight_t", "kernel") for options in lists):
         for place, parameter in enumerate(parameters):
@@ -115,12 +117,17 @@ def _ordered(
     tensors = [k for k in [*use.shaped(main), *use.kinds, *named] if is_tensor(k)]
     evident = use.tensor > 0 or slot is True or bool(noted and noted[0] == "tensor") or "binary" in named
     evident &= not use.number
+    if slot is False and use.kept and not use.tensor and not noted and not literal and p.default is p.empty:
+        return [*_plain_or_number(p, use, named), *tensors, "tensor"]
     if slot is True:
         tensors = [k for k in tensors if k in FLOATING or isinstance(k, (Sized, Shaped))]
         if "scalar" in named or is_parameter(p.name):  # one number per feature shows more; if it fails, a single one
             tensors = [*[k for k in tensors if k not in ("scalar", "tensor")], "last", "channel", "scalar"]
     usual: list[Any] = ["last", "channel", "tensor", "scalar"] if is_parameter(p.name) else ["tensor"]
     usual += ["constant"] if slot is False else []
+    if use.rank == 2:  # a matrix, surely
+        tensors = ["square", *[k for k in tensors if k not in ONE_NUMBER_EACH]]
+        usual = ["tensor", "weight", "square"]
     usual += [Shaped(last=use.last)] if 0 < use.last < 3 else []
     plain = _plain(p, use, named, noted, literal)
     if use.attributes and not use.tensor:
@@ -133,6 +140,14 @@ def _ordered(
     if slot is False or literal or use.number or use.strings or "callable" in use.kinds:
         return [*plain, *tensors, *usual] if plain else [*tensors, *_unnamed(use, slot), *usual, 0.7, 2, True]
     return [*plain, *tensors] if named and not is_tensor(named[0]) else [*tensors, *usual, *plain]
+
+
+ONE_NUMBER_EACH = ("last", "channel", "scalar")
+
+
+def _plain_or_number(p: inspect.Parameter, use: Use, named: list[Any]) -> list[Any]:
+    """What stands on the context as an attribute and takes no gradient: a number, a flag, a word."""
+    return _plain(p, use, named, [], []) or [0.7, 2]
 
 
 def _unnamed(use: Use, slot: bool | None) -> list[Any]:
@@ -151,8 +166,8 @@ def _plain(p: inspect.Parameter, use: Use, named: list[Any], noted: list[Any], l
         few = [v for v in [*default, *literal] if isinstance(v, int) and v < named[0]]
         default, literal = [v for v in default if v not in few], [v for v in literal if v not in few]
     if any(type(k) is float for k in named):  # 0 and 1 hide a factor that a formula forgets
-        telling = [v for v in [*default, *literal] if not _hides(v)]
-        default, literal = telling, [k for k in named if type(k) is float] + [v for v in default + literal if _hides(v)]
+        telling = [v for v in [*default, *literal] if not hides(v)]
+        default, literal = telling, [k for k in named if type(k) is float] + [v for v in default + literal if hides(v)]
     called = [*filter(callable, named), blend, "module"] if "callable" in use.kinds else []
     words = [*([None] if use.none else [])]
     used = [k for k in use.kinds if not is_tensor(k) and k != "callable"]
@@ -160,7 +175,8 @@ def _plain(p: inspect.Parameter, use: Use, named: list[Any], noted: list[Any], l
     return [*called, *default, *literal, *use.strings, *fitting, *noted, *used, *words]
 
 
-def _hides(value: Any) -> bool:
+def hides(value: Any) -> bool:
+    """Whether a number makes factors, powers or steps invisible."""
     return not isinstance(value, bool) and isinstance(value, (int, float)) and value in (0, 1, -1)
 
 
@@ -175,6 +191,8 @@ def _special(ordered: list[Any], text: str) -> list[Any]:
     ordered = [
         kind for option in ordered for kind in (also.get(option, (option,)) if isinstance(option, str) else [option])
     ]
+    if pair[0] == "complex" and ordered[:1] == ["last"]:  # beside a complex one what is real hides a conjugate
+        ordered = ["complex_last", "complex", *ordered]
     if "-100" in text and "index" in ordered:
         ordered = ["ignored", *ordered]
     return ordered

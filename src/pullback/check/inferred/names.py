@@ -17,9 +17,9 @@ PARAMETER = re.compile(
 )
 TENSORS = (
     "tensor", "last", "channel", "scalar", "one", "rows", "column", "first", "weight", "weight_t", "out", "kernel",
-    "kernel1d", "square", "batched", "index", "flat_index", "column_index",
+    "kernel1d", "half", "square", "batched", "index", "flat_index", "column_index",
     "mask", "positive", "nonneg", "unit", "spd", "nspd", "tril",
-    "binary", "constant", "list", "complex", "ignored", "pairs", "points", "kernel_each",
+    "binary", "constant", "list", "complex", "complex_last", "ignored", "pairs", "points", "kernel_each",
     "coordinates", "four", "two_rows",
 )  # fmt: skip
 FIXED = (
@@ -68,7 +68,7 @@ def squared_distance(a: Any, b: Any, *rest: Any, **options: Any) -> torch.Tensor
     return distance(a, b).square()
 
 
-ITERATIONS = r"^(\w*_)?(max_?|n_?|num_?)?(iters?|iterations?)$"
+ITERATIONS = r"^(\w*_)?(max_?|n_?|num_?)?(iters?|iterations?|steps)$"
 NAMES: list[tuple[str, Sequence[Any]]] = [
     (r"^(eps|epsilon)\w*$", (1e-5, "scalar")),
     (r"^(dim|axis)$", (-1, 0, 1)),
@@ -76,9 +76,11 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
     (r"^(p|prob|keep\w*|drop\w*|rate|momentum|decay|smoothing)$", (0.5, "tensor")),
     (r"^(\w*_?bits?|bit_?(width|num\w*)|bitw\w*)$", (4, "tensor", 4.0)),
     (ITERATIONS, (50, 100, 5)),  # enough of them to converge
-    ((r"^(k|n|m|num\w*|n_\w+|\w+_size|size|block\w*|count|levels?|heads?|steps?|times?|iters?|max_iter\w*|n?iter|order|"
+    ((r"^(k|n|m|num\w*|n_\w+|\w+_size|size|block\w*|count|levels?|heads?|step|times?|iters?|max_iter\w*|n?iter|order|"
       r"degree|depth|world_size|rank|timesteps?|\w+_dim|nbr\w*|n[a-z]{1,6}s)$"), (2, 3, "tensor", "n0", "n-1", 4, 1)),
-    (r"^(stride|group_size|groups?|dilation)$", (1, 2)),
+    (r"^(stride|group_size|groups?)$", (1, 2)),
+    (r"^dilation$", (2, 1)),
+    (r"^(cos|sin)\w*$", ("half", "constant", "tensor")),
     (r"^(padding|pad|offset_index|ignore_index)$", (0, 1)),
     (r"^(src|dst|root)(_?rank)?$", (0,)),
     (r"^(kernel_size|ksize|window\w*|factor_int|upscale\w*|downscale\w*)$", (2, 3)),

@@ -31,7 +31,8 @@ SURE = ("wrong-grad-count", "nested-tuple-return", "recompute-no-enable-grad", "
         "legacy-nonstatic", "rng-not-saved", "saved-tensor-mutated", "inplace-unmarked")  # fmt: skip
 FIRST = (9, 0)  # before anything that varies what failed
 LATER = (0, 1)  # after what came further than that
-COUNT = "incorrect number of gradients"
+COUNT = r"incorrect number of gradients.*got (\d+)"
+DOUBLE = re.compile(r"float != double|double != float|Float.*Double|Double.*Float")
 TWINS = ("channel", "last", "scalar", "tensor")  # what a weight and a bias may both be
 GENERAL = ("tensor", "square", "positive")  # kinds of which a domain is a part
 BEYOND = 10**9  # the line of an error that comes after backward's last
@@ -98,6 +99,7 @@ class Search:
         self.seen: set[State] = set()
         self.order = itertools.count()
         self.found: State | None = None
+        self.wide = False
         self.passed, self.required = len(self.parameters), sum(p.default is p.empty for p in self.parameters)
 
     def run(self) -> tuple[list[Values], str]:
@@ -105,18 +107,17 @@ class Search:
         self._start()
         clock, best = Clock(SECONDS), Tried("", "nothing tried", -1)
         partly: list[Values] = []
+        hiding: State | None = None
         hopeless = 0
         while self.queue and not clock.over() and hopeless < PATIENCE:
             state = heapq.heappop(self.queue)[-1]
-            given = self.values(state)
-            tried = self.trial(given)
-            if COUNT in tried.message and self.trial(self._required(given)).works in ("all", "forward"):
-                self.passed = self.required  # backward returns nothing for defaults: nobody passes them
-                given = self.values(state)
-                tried = self.trial(given)
+            given, tried = self._tried(state)
             if tried.works == "sure":
                 return [self._short(given, "sure")], ""
-            if tried.works == "all":
+            if tried.works == "all" and hiding is None and any(map(_is_one, given)):
+                hiding, clock = state, Clock(MORE)
+                tried = Tried("all", stage=3)
+            elif tried.works == "all" and (hiding is None or _same_but_ones(given, self.values(hiding))):
                 self.found = state
                 return self._more(state, given), ""
             if tried.works == "forward" and not partly:
@@ -125,7 +126,29 @@ class Search:
                 best = tried
             hopeless += final(tried.message) != ""
             self._vary(state, tried)
+        if hiding is not None:
+            self.found = hiding
+            return self._more(hiding, self.values(hiding)), ""
         return partly, final(best.message) or best.message
+
+    def _tried(self, state: State) -> tuple[Values, Tried]:
+        """The arguments of a state and how far they come; a first error may say how all are to be given."""
+        given = self.values(state)
+        tried = self.trial(given)
+        if not self.wide and DOUBLE.search(tried.message):  # it holds float64 tensors of its own
+            self.wide = True
+            given = self.values(state)
+            tried = self.trial(given)
+        if self._leaves_out(tried) and self.trial(self._required(given)).works in ("all", "forward"):
+            self.passed = self.required  # backward returns nothing for defaults: nobody passes them
+            given = self.values(state)
+            tried = self.trial(given)
+        return given, tried
+
+    def _leaves_out(self, tried: Tried) -> bool:
+        """Whether backward returns nothing for any default: then nobody passes them."""
+        count = re.search(COUNT, tried.message)
+        return count is not None and int(count[1]) <= self.required
 
     def _start(self) -> None:
         first = State(0, (0,) * len(self.parameters))
@@ -145,7 +168,8 @@ class Search:
             made = values.together(self._kinds(state), self.mains[state.main], [p.name for p in self.parameters])
         except Exception:  # a configuration class that refuses what its fields say
             return ()
-        return values.spliced(made[: self.passed])
+        made = values.spliced(made[: self.passed])
+        return tree.transform(_wide, made) if self.wide else made
 
     def _push(self, state: State, progress: tuple[int, int], depth: int, option: int) -> None:
         if state not in self.seen:
@@ -251,6 +275,22 @@ class Search:
         return Tried("forward" if backward else "", message, int(backward), line)
 
 
+def _is_one(value: Any) -> bool:
+    """Whether it hides what it multiplies or divides."""
+    return type(value) in (int, float) and value == 1
+
+
+def _same_but_ones(given: Values, hiding: Values) -> bool:
+    """Whether arguments are of the same types as others that contain a one, and contain none."""
+    return list(map(type, given)) == list(map(type, hiding)) and not any(map(_is_one, given))
+
+
+def _wide(leaf: Any) -> Any:
+    """A float32 tensor in float64."""
+    single = isinstance(leaf, torch.Tensor) and leaf.dtype is torch.float32
+    return leaf.detach().double().requires_grad_(leaf.requires_grad) if single else leaf
+
+
 def _small(leaf: Any) -> Any:
     return (0.2 * leaf.detach()).requires_grad_(leaf.requires_grad) if tree.is_differentiable(leaf) else leaf
 
@@ -288,12 +328,25 @@ def _sorted(mains: Sequence[values.Shape], rank: int, at_least: int) -> list[val
 
 
 def telling(given: Sequence[Any], first: Sequence[Any]) -> bool:
-    """Whether arguments can show as much as the first ones: as many numbers along as many dimensions."""
-    shapes = [
-        [(t.is_floating_point(), *[d > 1 for d in t.shape]) for t in tree.tensors(tuple(v))] for v in (given, first)
-    ]
-    rows = [[t.shape[0] for t in tree.tensors(tuple(v)) if t.ndim] for v in (given, first)]
-    return shapes[0] == shapes[1] and min(rows[0], default=9) >= min(3, *rows[1], 3)
+    """Whether arguments can show as much as the first ones: as many numbers along as many dimensions.
+
+    Of two elements every permutation is its own inverse, and of one there is none: up to three count.
+    """
+    ours, theirs = ([(t.is_floating_point(), t.is_complex(), t.shape) for t in tree.tensors(tuple(v))]
+                    for v in (given, first))  # fmt: skip
+    hiding = any(kinds.hides(a) and not kinds.hides(b) for a, b in zip(given, first, strict=True))
+    return (
+        len(ours) == len(theirs)
+        and not hiding
+        and all(
+            a[:2] == b[:2] and len(a[2]) == len(b[2]) and all(map(_as_many, a[2], b[2]))
+            for a, b in zip(ours, theirs, strict=True)
+        )
+    )
+
+
+def _as_many(ours: int, theirs: int) -> bool:
+    return (ours > 1) == (theirs > 1) and min(ours, 3) >= min(theirs, 3)
 
 
 def signature(target: Target) -> inspect.Signature:

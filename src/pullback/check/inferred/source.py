@@ -162,6 +162,24 @@ def returned(target: Target) -> list[bool]:
     return slots
 
 
+def summed(target: Target) -> set[int]:
+    """The slots that backward fills with the sum of everything: one number."""
+    backward = own_backward(target.function) if target.function else None
+    found = method(backward) if backward is not None else None
+    made = {key(node.targets[0]): node.value for node in ast.walk(found.tree) if isinstance(node, ast.Assign)
+            } if found else {}  # fmt: skip
+    return {place for elements in _returns(found) for place, element in enumerate(elements)
+            if _is_sum(made.get(key(element), element))}  # fmt: skip
+
+
+def _is_sum(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return _is_sum(node.operand)
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, (ast.Mult, ast.Div)) and (_is_sum(node.left) or _is_sum(node.right))
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "sum" and not node.args + node.keywords
+
+
 def _returns(found: Method | None) -> Iterator[list[ast.expr]]:
     for node in ast.walk(found.tree) if found else ():
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):

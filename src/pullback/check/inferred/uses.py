@@ -22,6 +22,7 @@ TAKES: dict[tuple[str, int], Any] = {  # what a function takes at a place
     ("sparse_coo_tensor", 0): "coordinates", ("sparse_coo_tensor", 1): "four", ("sparse_coo_tensor", 2): (2, 2),
     ("embedding", 0): "index", ("embedding", 1): "weight", ("one_hot", 0): "index", ("bincount", 0): "index",
     ("nll_loss", 1): "index", ("cross_entropy", 1): "index", ("where", 0): "mask", ("cholesky", 0): "spd",
+    ("roll", 1): 1,
     ("cholesky_solve", 1): "tril", ("cholesky_inverse", 0): "tril", ("solve_triangular", 0): "tril",
     ("triangular_solve", 1): "tril", ("sqrt", 0): "positive", ("log", 0): "positive", ("rsqrt", 0): "positive",
 }  # fmt: skip
@@ -45,6 +46,7 @@ class Use:
     last: int = 0
     open_: bool = False
     none: bool = False
+    kept: bool = False  # as an attribute of ctx, where tensors do not belong
     number: bool = False
     repeats: bool = False
 
@@ -197,6 +199,7 @@ class _Reader(ast.NodeVisitor):
             use.add(kind)
 
     def visit_Assign(self, node: ast.Assign) -> None:
+        self._kept(node.targets[0], node.value)
         shape = _shape_of(node.value)
         if shape is not None and isinstance(node.targets[0], ast.Tuple):
             use, names = self.use(shape), node.targets[0].elts
@@ -206,6 +209,15 @@ class _Reader(ast.NodeVisitor):
             elif use is not None:
                 use.rank = use.rank or len(names)
         self.generic_visit(node)
+
+    def _kept(self, left: ast.expr, right: ast.expr) -> None:
+        """``ctx.w = w``, or its place in ``x, ctx.w = inputs``."""
+        if isinstance(left, ast.Tuple):
+            whole = getattr(right, "id", "") == "inputs" and len(left.elts) == len(self.found)
+            for target, use in zip(left.elts, self.found.values(), strict=False) if whole else ():
+                use.kept |= isinstance(target, ast.Attribute)
+        elif isinstance(left, ast.Attribute) and (own := self.use(right)) is not None:
+            own.kept = True
 
     def visit_Compare(self, node: ast.Compare) -> None:
         use, right = self.use(node.left), node.comparators[0]
@@ -228,6 +240,7 @@ class _Reader(ast.NodeVisitor):
     def visit_BinOp(self, node: ast.BinOp) -> None:
         if isinstance(node.op, ast.MatMult):
             self._add(node.right, "weight_t")
+            self._add(node.right, "square")  # where a transpose is missing, nothing else runs
             if isinstance(node.right, (ast.Attribute, ast.Call)):
                 inner = node.right.func if isinstance(node.right, ast.Call) else node.right
                 if isinstance(inner, ast.Attribute) and inner.attr in ("T", "t", "mT", "transpose"):

@@ -13,7 +13,7 @@ from pullback.check.inferred import names
 Shape = tuple[int, ...]
 MAINS: list[Shape] = [
     (3, 4), (4, 4), (6,), (2, 3, 4), (2, 3, 4, 4), (2, 4, 4), (2, 4, 6, 6), (2, 8), (4, 3), (5, 2), (2, 2, 4, 4, 4),
-    (1, 6), (2, 16, 4), (8, 8), (2, 2, 3, 4), (4, 2, 3), (3, 3), (),
+    (1, 6), (2, 16, 4), (8, 8), (2, 2, 3, 4), (4, 2, 3), (3, 3), (2, 3, 9), (),
 ]  # fmt: skip
 OUT = 5  # features of an output that must not be taken for any other size
 
@@ -46,7 +46,7 @@ def roles(main: Shape) -> dict[str, Shape]:
         "column": (*rows, 1), "weight": (OUT, last), "weight_t": (last, OUT), "out": (OUT,), "square": (last, last),
         "kernel_each": (channels, 1, *(3,) * max(len(main) - 2, 0)),
         "kernel": (OUT, channels, *(3,) * max(len(main) - 2, 0)), "kernel1d": (OUT, last, 3),
-        "batched": (*main[:-2], last, OUT), "points": (*main[:-2], OUT, last),
+        "half": (*rows, last // 2), "batched": (*main[:-2], last, OUT), "points": (*main[:-2], OUT, last),
     }  # fmt: skip
 
 
@@ -100,8 +100,9 @@ def _spd(main: Shape, seed: int) -> torch.Tensor:
     return (root @ root.mT + torch.eye(n)).requires_grad_()
 
 
-def _index(count: int) -> torch.Tensor:
-    return torch.arange(count) % 2
+def _index(count: int, seed: int = 0) -> torch.Tensor:
+    """Indices of which some occur twice, others for the next parameter."""
+    return torch.arange(count) % 2 if seed // 2 % 2 == 0 else (torch.arange(count) > 0).long()
 
 
 def _column(main: Shape) -> Shape:
@@ -123,7 +124,7 @@ MAKERS: dict[str, Callable[[Shape, int], Any]] = {
     "constant": _plain,
     "nonneg": lambda main, seed: (_plain(main, seed) > 0).float(),
     "binary": lambda main, seed: (_plain(main, seed) > 0).float().requires_grad_(),
-    "index": lambda main, seed: _index(_rows(main)),
+    "index": lambda main, seed: _index(_rows(main), seed),
     "flat_index": lambda main, seed: (torch.arange(torch.Size(main).numel()) % 2).reshape(main),
     "column_index": lambda main, seed: _index(torch.Size(_column(main)).numel()).reshape(_column(main)),
     "coordinates": lambda main, seed: torch.tensor([[0, 0, 1, 1], [0, 1, 0, 1]]),
@@ -131,6 +132,7 @@ MAKERS: dict[str, Callable[[Shape, int], Any]] = {
     "two_rows": lambda main, seed: tensor((2, *main[1:]), seed),
     "pairs": lambda main, seed: torch.stack([_index(4), _index(4).flip(0)]),
     "complex": lambda main, seed: torch.complex(_plain(main, seed), _plain(main, seed + 9)).requires_grad_(),
+    "complex_last": lambda main, seed: MAKERS["complex"](roles(main)["last"], seed),
     "ignored": lambda main, seed: torch.where(torch.arange(_rows(main)) == 1, -100, _index(_rows(main))),
     "mask": lambda main, seed: _plain(main, seed) > 0,
     "list": lambda main, seed: [tensor(main, seed), tensor(main, seed + 50)],

@@ -19,6 +19,7 @@ VALUES = {
     "positive": (0.0, 1e-8, 1.0, 30.0, 100.0, 1e3),
     "unit": (0.0, 1.0, 1e-8),
 }
+ORDINARY = 1e6  # values that float32 holds with ease
 FAR = 50.0  # a value that a function of whole rows or matrices need not be made for
 TEXT = {
     "exp-overflow-nan": ("an exponential or a power overflows in backward, and inf/inf or 0·inf is NaN",
@@ -51,6 +52,7 @@ def probe(case: Case) -> Iterator[Finding]:
         if finding is not None:
             seen.add(f"{extreme.leaf}")
             yield finding
+    yield from _overflows(case)
 
 
 def extremes(arguments: Arguments) -> Iterator[Extreme]:
@@ -58,16 +60,20 @@ def extremes(arguments: Arguments) -> Iterator[Extreme]:
     tensors = arguments.differentiable
     for leaf, x in enumerate(tensors):
         alone = len(tensors) == 1
-        if x.is_complex() or not x.numel() or (x.numel() == 1 and not alone):  # a step or scale: zero is not for it
+        if not x.numel() or (x.numel() == 1 and not alone):  # a step or scale: zero is not for it
             continue
         name = arguments.diff_names[leaf]
-        for value in VALUES[domain(x)]:
+        for value in (0.0,) if x.is_complex() else VALUES[domain(x)]:
             for some in _masks(x):
                 changed = torch.where(some, torch.full_like(x, value), x)
                 yield Extreme(f"{name}={value:g}", leaf, _replaced(arguments, leaf, changed), value)
         for other, y in enumerate(tensors):
             if other != leaf and y.shape == x.shape:
                 yield Extreme(f"{name}={arguments.diff_names[other]}", leaf, _replaced(arguments, leaf, y.clone()))
+            elif other != leaf and x.ndim and y.ndim and y.shape[1:] == x.shape[1:]:
+                first = torch.cat([y[:1], x[1:]])
+                where = f"{name}[0]={arguments.diff_names[other]}[0]"
+                yield Extreme(where, leaf, _replaced(arguments, leaf, first))
 
 
 def _masks(x: torch.Tensor) -> list[torch.Tensor]:
@@ -113,7 +119,8 @@ def _finding(case: Case, extreme: Extreme, arguments: Arguments, name: str, grad
     if is_nan:
         place = int(torch.isnan(grad).reshape(-1).nonzero()[0])
     fault = _origin(case, arguments) if is_nan else "nonfinite-at-extreme"
-    if not _bounded(case, arguments, index, place) and fault != "masked-nan-leak":
+    told = fault == "masked-nan-leak" or (is_nan and _known_finite(case, arguments, index))
+    if not told and not _bounded(case, arguments, index, place):
         return None
     cause, fix = TEXT[fault]
     return Finding(
@@ -141,8 +148,44 @@ def _origin(case: Case, arguments: Arguments) -> str:
     return origin.cause or in_forward or "nan-at-kink"
 
 
+def _known_finite(case: Case, arguments: Arguments, index: int) -> bool:
+    """Whether PyTorch's own derivative of forward is finite at a point."""
+    truth = case.facts.get("reference")
+    if truth is None or truth.kind != "autograd":
+        return False
+    wide = arguments.map(double)
+    outcome = case.run(wide, backward=False)
+    try:
+        grad = truth.gradients(wide, cotangents(outcome.outputs))[index]
+    except Exception:  # forward cannot be followed there
+        return False
+    return grad is not None and bool(torch.isfinite(grad).all())
+
+
+def _overflows(case: Case) -> Iterator[Finding]:
+    """Forward itself is infinite or NaN in float32 where float64 gives a number of ordinary size."""
+    for extreme in extremes(case.arguments):
+        if abs(extreme.value) < FAR or case.is_random:
+            continue
+        low = case.run(extreme.arguments.map(_single), backward=False)
+        if not low.ok or _finite(low.outputs):
+            continue
+        wide = case.values(extreme.arguments)
+        pairs = zip([out for out in low.outputs if tree.is_differentiable(out)], wide, strict=True)
+        if any(bool((~torch.isfinite(a) & (b.abs() < ORDINARY)).any()) for a, b in pairs):
+            yield Finding(
+                "exp-overflow-nan", f"forward overflows in float32 at {extreme.label}, where its value is ordinary",
+                cause="an exponential or a power overflows in forward before something smaller is made of it",
+                fix=TEXT["exp-overflow-nan"][1], argument=case.arguments.diff_names[extreme.leaf],
+                evidence={"at": extreme.label}, level="warning",
+            )  # fmt: skip
+            return
+
+
 def _bounded(case: Case, arguments: Arguments, index: int, place: int) -> bool:
     """Whether forward's difference quotients at an element stay bounded as the step shrinks, on at least one side."""
+    if arguments.differentiable[index].is_complex():
+        return False
     wide = arguments.map(double)
     number = reference.weighted(case, cotangents(case.run(wide, backward=False).outputs))
     x = float(wide.differentiable[index].reshape(-1)[place])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 from torch.autograd import forward_ad
 
-from pullback.check import compare, reference, state, tree
+from pullback.check import compare, context, reference, state, tree
 from pullback.check.case import Case, cotangents
 from pullback.check.report import Finding
 from pullback.check.target import has_setup
@@ -36,13 +36,33 @@ def _compared(case: Case) -> Iterator[Finding]:
         except NotImplementedError:
             return
         except Exception as error:  # a result of the experiment
-            yield Finding("transform-fails", f"jvp raises: {type(error).__name__}: {str(error)[:200]}", stack="jvp")
+            yield _raised(case, error)
             return
         grad = case.base.grads[index]
         direction = reference.random_like(case.arguments.differentiable[index], 51)
         backward = torch.tensor(reference.inner(grad, direction), dtype=torch.float64)
         if not compare.same(torch.tensor(forward, dtype=torch.float64), backward, "exact") and _linear(case, index):
             yield _disagreement(case, name, forward, float(backward))
+
+
+def _raised(case: Case, error: Exception) -> Finding:
+    message = f"jvp raises: {type(error).__name__}: {str(error)[:200]}"
+    ctx = context.Context(case.arguments.needs())
+    if case.target.plain is None or case.target.function is None:
+        return Finding("transform-fails", message, stack="jvp")
+    with torch.no_grad():
+        case.target.plain(ctx, *case.arguments.constant())
+    if ctx._record.saved and not ctx._record.for_forward and _reads_saved(case.target.function):
+        return Finding(
+            "save-for-forward-missing", message, stack="jvp",
+            cause="jvp reads ctx.saved_tensors, which hold only what ctx.save_for_forward was given",
+            fix="call ctx.save_for_forward with the tensors that jvp reads",
+        )  # fmt: skip
+    return Finding("transform-fails", message, stack="jvp")
+
+
+def _reads_saved(cls: type[torch.autograd.Function]) -> bool:
+    return "saved_tensors" in getattr(getattr(cls.jvp, "__code__", None), "co_names", ())
 
 
 def _linear(case: Case, index: int) -> bool:

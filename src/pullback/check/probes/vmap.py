@@ -26,6 +26,10 @@ def probe(case: Case) -> Iterator[Finding]:
         yield Finding("no-vmap", "vmap raises: there is no batching rule",
                       fix="set generate_vmap_rule = True, or write a static method vmap", stack="vmap")  # fmt: skip
         return
+    if cls is not None and cls.generate_vmap_rule and cls.vmap is not torch.autograd.Function.vmap:
+        yield Finding("both-vmap-rules", "vmap raises: generate_vmap_rule and vmap are both given",
+                      fix="remove one: generate_vmap_rule = True, or the static method vmap", stack="vmap")  # fmt: skip
+        return
     if cls is not None or case.target.kind == "pullback.Function":
         yield from _compared(case)
 

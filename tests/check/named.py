@@ -1,0 +1,188 @@
+"""Faulty Functions of which one name alone is true; they are entered into the table of ``faulty.py``."""
+
+from __future__ import annotations
+
+import torch
+from torch.autograd import Function
+
+from faulty import wrong  # isort: skip
+
+
+@wrong("duplicate-index-overwrite", shapes=[(3, 5)], extra=(torch.tensor([4, 0, 0, 2]),))
+class ColumnsAddedOnce(Function):
+    @staticmethod
+    def forward(ctx, x, index):
+        ctx.save_for_backward(index)
+        ctx.count = x.shape[1]
+        return x.index_select(1, index)
+
+    @staticmethod
+    def backward(ctx, g):
+        (index,) = ctx.saved_tensors
+        grad = g.new_zeros(g.shape[0], ctx.count)
+        grad[:, index] += g
+        return grad, None
+
+
+@wrong("duplicate-index-overwrite", shapes=[(2, 12)], extra=(4, 2))
+class OverlappingMaximum(Function):
+    """The index is found in forward, where one element may be the largest of two windows."""
+
+    @staticmethod
+    def forward(ctx, x, kernel, stride):
+        value, place = x.unfold(-1, kernel, stride).max(-1)
+        ctx.save_for_backward(place + stride * torch.arange(value.shape[-1], device=x.device))
+        ctx.length = x.shape[-1]
+        return value
+
+    @staticmethod
+    def backward(ctx, g):
+        (place,) = ctx.saved_tensors
+        return g.new_zeros(*g.shape[:-1], ctx.length).scatter(-1, place, g), None, None
+
+
+@wrong("mask-not-applied", shapes=[(5, 4)], extra=(torch.tensor([1, -100, 3, 0, -100]),))
+class PaddedRows(Function):
+    """Rows are written at distinct places: nothing is overwritten."""
+
+    @staticmethod
+    def forward(ctx, logits, labels):
+        keep = labels != -100
+        safe = labels.clamp_min(0)
+        log_p = torch.log_softmax(logits, -1)
+        ctx.save_for_backward(log_p, safe, keep.sum())
+        return -(log_p.gather(1, safe[:, None])[:, 0] * keep).sum() / keep.sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        log_p, safe, count = ctx.saved_tensors
+        grad = log_p.exp()
+        grad[torch.arange(len(safe), device=grad.device), safe] -= 1
+        return g * grad / count, None
+
+
+@wrong("wrong-derivative", shapes=[(3, 4)], extra=(torch.tensor(0.7, dtype=torch.float64),))
+class TurnedTwice(Function):
+    @staticmethod
+    def forward(ctx, x, angle):
+        ctx.save_for_backward(angle)
+        a, b = x.chunk(2, -1)
+        return torch.cat((a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()), -1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (angle,) = ctx.saved_tensors
+        a, b = g.chunk(2, -1)
+        return torch.cat((a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()), -1), None
+
+
+@wrong("reduction-mismatch", shapes=[(6, 3)], extra=(torch.tensor([[0, 1, 5], [2, 2, 3]]),))
+class BagOfRows(Function):
+    @staticmethod
+    def forward(ctx, table, bags):
+        ctx.save_for_backward(bags)
+        ctx.size = table.shape
+        return table[bags].mean(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (bags,) = ctx.saved_tensors
+        rows = g.unsqueeze(1).expand(-1, bags.shape[1], -1)
+        return g.new_zeros(ctx.size).index_add(0, bags.flatten(), rows.flatten(0, 1)), None
+
+
+@wrong("wrong-derivative", shapes=[(2, 6)])
+class SortedGathered(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y, order = x.sort(-1)
+        ctx.save_for_backward(order)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (order,) = ctx.saved_tensors
+        return g.gather(-1, order)
+
+
+@wrong("nan-at-kink", shapes=[(4, 3)])
+class UnitGuardedInForward(Function):
+    """Forward is guarded at the origin, backward is not."""
+
+    @staticmethod
+    def forward(ctx, v):
+        ctx.save_for_backward(v)
+        return v / v.norm(dim=-1, keepdim=True).clamp_min(1e-12)
+
+    @staticmethod
+    def backward(ctx, g):
+        (v,) = ctx.saved_tensors
+        n = v.norm(dim=-1, keepdim=True)
+        u = v / n
+        return (g - u * (u * g).sum(-1, keepdim=True)) / n
+
+
+@wrong("both-vmap-rules", shapes=[(3, 4)])
+class TwoRules(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * ctx.saved_tensors[0] * g
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return TwoRules.apply(x), in_dims[0]
+
+
+@wrong("nan-at-kink", shapes=[(4, 3), (5, 3)])
+class PairsApart(Function):
+    """One row of each is equal."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return (x[:, None] - y[None]).norm(dim=-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        apart = x[:, None] - y[None]
+        unit = (g / apart.norm(dim=-1))[..., None] * apart
+        return unit.sum(1), -unit.sum(0)
+
+
+@wrong("wrong-derivative", shapes=[(4, 6)], extra=(1,))
+class RolledOn(Function):
+    @staticmethod
+    def forward(ctx, x, shift):
+        ctx.shift = shift
+        return torch.roll(x, shift, -1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return torch.roll(g, ctx.shift, -1), None
+
+
+@wrong("wrong-derivative", shapes=[(6, 2)], extra=(torch.tensor([0, 0, 1, 2, 2, 2]), 3))
+class MeanOfSegments(Function):
+    """Forward of the gradient gives the incoming one back, but a map onto fewer numbers has no inverse."""
+
+    @staticmethod
+    def forward(ctx, x, segment, count):
+        size = torch.bincount(segment, minlength=count).to(x.dtype)
+        ctx.save_for_backward(segment)
+        return x.new_zeros(count, x.shape[1]).index_add(0, segment, x) / size[:, None]
+
+    @staticmethod
+    def backward(ctx, g):
+        (segment,) = ctx.saved_tensors
+        return g[segment], None, None
