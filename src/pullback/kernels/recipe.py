@@ -127,7 +127,7 @@ def _again(plan: Plan, given: dict[str, Any]) -> Callable[..., Any]:
         residuals = []
         for residual in plan.residuals:
             at, dim = lengths.get(residual.name, (0, 0))
-            value = shapes[at][dim] if residual.source == "size" else next(values)
+            value: Any = shapes[at][dim] if residual.source == "size" else next(values)
             packed = residual.source == "bits" and value.dtype is torch.uint8
             residuals.append(unpack(value, kept[-1].shape) if packed else value)
         numbers = [whole[n] if n in whole else next(rest) for n in plan.numbers]
