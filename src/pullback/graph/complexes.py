@@ -31,10 +31,11 @@ class conj(Part):  # noqa: N801 - spelled as in PyTorch
 
     @classmethod
     def eval(cls, u: Term) -> Term:
-        """Numbers are known, and twice is nothing."""
+        """Numbers are known, twice is nothing, and a sign goes outside, but not one of a sum's terms."""
         if u.func is conj:
             return u.args[0]
-        return sp.conjugate(u) if u.is_number else -conj(-u) if u.could_extract_minus_sign() else None
+        negative = all(a.could_extract_minus_sign() for a in sp.Add.make_args(u))
+        return sp.conjugate(u) if u.is_number else -conj(-u) if negative else None
 
 
 class real(Part):  # noqa: N801

@@ -29,7 +29,7 @@ def function_source(formula: Formula) -> str:
     ...
     @f.grad("x")
     def _(g, out):
-        return g * (1 - out**2)
+        return g * (1 - out**2).conj()
     <BLANKLINE>
     """
     parts = [
