@@ -304,12 +304,19 @@ def custom_op_parts(thing: Any) -> OperatorParts:
 
 @contextmanager
 def without_values(values: Iterable[Any]) -> Iterator[list[Any]]:
-    """Run code on stand-ins for tensors, which have everything but values; all else stays as it is."""
-    from torch._subclasses.fake_tensor import FakeTensorMode
+    """Run code on stand-ins for tensors, which have everything but values; all else stays as it is.
+
+    PyTorch logs a traceback for every operation that does not run on them, besides raising; that is kept quiet.
+    """
+    from torch._subclasses.fake_tensor import FakeTensorMode, log
 
     bare = [value.detach() if isinstance(value, torch.Tensor) else value for value in values]
-    with torch.no_grad(), FakeTensorMode() as mode:
-        yield [mode.from_tensor(value) if isinstance(value, torch.Tensor) else value for value in bare]
+    before, log.disabled = log.disabled, True
+    try:
+        with torch.no_grad(), FakeTensorMode() as mode:
+            yield [mode.from_tensor(value) if isinstance(value, torch.Tensor) else value for value in bare]
+    finally:
+        log.disabled = before
 
 
 def wrapper(cls: Any, inner: torch.Tensor) -> Any:

@@ -75,6 +75,33 @@ def test_gradcheck_is_a_drop_in() -> None:
     assert not pb.gradcheck(mutants.WrongFormula.apply, mutants.pair(), raise_exception=False)
 
 
+@pytest.mark.parametrize("nothing", [torch.arange(3), torch.ones(3) > 0, torch.empty(0, 3)])
+def test_where_there_is_no_gradient_to_compare_nothing_is_called_right(nothing: torch.Tensor) -> None:
+    class Tripled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.sin()
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return 3 * grad_output
+
+    report = pb.check(Tripled, nothing)
+    assert not report.ok
+    assert report.targets[0].status == "unchecked"
+    assert report.targets[0].verdict is None
+    with pytest.raises(GradientMismatchError, match="no gradient to compare"):
+        pb.assert_correct(Tripled, nothing)
+
+
+def test_no_tracebacks_of_tracers_are_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    scaled = pb.function(lambda x, a: x * a)
+    scaled.grad("x")(lambda g, a: g * a)
+    scaled.grad("a")(lambda g, x: g * x)
+    assert pb.check(scaled, mutants.randn(4, 5), mutants.randn(5)).ok
+    assert capfd.readouterr().err == ""
+
+
 def test_an_intention_is_checked_exactly() -> None:
     class Round(torch.autograd.Function):
         @staticmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 import torch
@@ -99,3 +100,15 @@ def test_a_residual_that_one_call_did_not_keep_is_named() -> None:
 def test_functions_are_made_in_comprehensions() -> None:
     scaled = [pb.function(lambda x, k=k: x * k) for k in (1.0, 2.0)]
     assert [f(torch.ones(())).item() for f in scaled] == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("smooth", [torch.sigmoid, torch.tanh, torch.special.erf])
+def test_a_builtin_is_a_smooth_function(smooth: Any) -> None:
+    """It does not tell its parameters: it takes the argument that gets its gradient."""
+    stepped = pb.function(lambda u, scale: (u > 0).to(u.dtype) * scale)
+    stepped.grad_like("u", smooth)
+    x = torch.linspace(-1, 1, 5, dtype=torch.float64, requires_grad=True)
+    (expected,) = torch.autograd.grad(smooth(x).sum(), x)
+    for spike in (pb.surrogate(lambda x: (x > 0).to(x.dtype), like=smooth), lambda x: stepped(x, 1.0)):
+        (found,) = torch.autograd.grad(spike(x).sum(), x)
+        assert torch.equal(found, expected)

@@ -32,9 +32,13 @@ def test_bench_measures_a_formula(capsys: pytest.CaptureFixture[str]) -> None:
     assert row["kept"]["eager"] > row["kept"]["pullback"]
 
 
-@pytest.mark.parametrize("formula", ["x +", "x = 1", "nowhere.py:f"])
-def test_bench_says_what_it_cannot_measure(formula: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", formula]) == 2
+@pytest.mark.parametrize(
+    "arguments",
+    [["x +"], ["x = 1"], ["nowhere.py:f"], ["x", "--sizes", "abc"], ["x", "--sizes", "0"], ["x", "--dtype", "int8"],
+     ["x", "--dtype", "foo"]],
+)  # fmt: skip
+def test_bench_says_what_it_cannot_measure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *arguments]) == 2
     assert "do:" in capsys.readouterr().err
 
 

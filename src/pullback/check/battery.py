@@ -218,6 +218,10 @@ def _conclude(case: Case, report: TargetReport) -> None:
         report.unchecked = f"{base.stage} raises {type(base.error).__name__}: {str(base.error)[:300]}"
     elif base.ok and not case.facts.keys() & {"tested", "stacks"} and report.status != "fault":
         report.unchecked = case.facts.get("untested", "values could not be compared")
+    elif base.ok and report.status != "fault" and not any(t.numel() for t in case.arguments.differentiable):
+        report.unchecked = "no argument is a floating-point tensor with elements: there is no gradient to compare"
+        report.reference = None
+        return
     report.notes += case.facts.get("notes", [])
     report.coverage = case.facts.get("coverage", {})
     report.stacks = case.facts.get("stacks", {})

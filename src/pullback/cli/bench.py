@@ -67,12 +67,30 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
 
     what = subject(options.formula, tuple(filter(None, options.data.split(","))))
     classic = named(*_split(options.classic)) if options.classic else None
-    dtype = getattr(torch, options.dtype)
+    dtype = _floating(getattr(torch, options.dtype, None), options.dtype)
     found = rivals(what, classic, not options.no_compile)
-    sizes = [int(float(s)) for s in options.sizes.split(",")]
+    sizes = _numbers(options.sizes)
     firsts = {name: measure.first(fn, what.inputs(sizes[0], dtype)) for name, fn in found.items()}
     rows = [_row(what, found, size, dtype, options.seconds) for size in sizes]
     return {"formula": options.formula, "dtype": options.dtype, "first_call": firsts, "sizes": rows}
+
+
+def _floating(dtype: Any, name: str) -> Any:
+    import torch
+
+    if isinstance(dtype, torch.dtype) and dtype.is_floating_point:
+        return dtype
+    raise UsageError("--dtype", "a floating dtype", repr(name), "float32, float64, bfloat16 or float16")
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        sizes = [int(float(part)) for part in text.split(",")]
+    except (ValueError, OverflowError):
+        sizes = []
+    if sizes and min(sizes) >= 1:
+        return sizes
+    raise UsageError("--sizes", "numbers of elements, separated by commas", repr(text), "--sizes 1000,1e6")
 
 
 def _split(place: str) -> tuple[str, str]:

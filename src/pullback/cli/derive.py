@@ -18,8 +18,8 @@ examples:
   pullback derive "s = torch.sqrt(x**2 + eps**2); s - eps" --number eps --name smooth_abs
   pullback derive activations.py:swish --to autograd
 
-A formula is read, never executed. For FILE:FUNCTION the text of the function is read; where it calls other functions
-of yours, the file is imported and the function traced, which executes it.
+A formula is read, never executed. For FILE:FUNCTION the text of the function is read; where it is more than a formula
+(it calls other functions of yours, it loops), the file is imported and the function traced, which executes both.
 """
 
 
@@ -84,7 +84,7 @@ def _function_text(path: Path, name: str) -> str:
     if not path.is_file():
         raise UsageError(str(path), "a Python file", "there is none", "check the path before the colon")
     text = path.read_text(encoding="utf-8")
-    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
     for node in functions:
         if node.name == name:
             node.decorator_list = []

@@ -12,7 +12,7 @@ from pullback import _describe
 from pullback.define import checks
 from pullback.define.derivative import Derived
 from pullback.define.rule import Rule, read_rule
-from pullback.define.signature import Arguments
+from pullback.define.signature import Arguments, with_parameter
 from pullback.define.ways import WRITERS
 from pullback.errors import MissingRuleError, PullbackError
 
@@ -208,6 +208,7 @@ class Function(Generic[P, R]):
         """
         args = (args,) if isinstance(args, str) else tuple(args)
         checks.names(self, "grad_like", args)
+        smooth = with_parameter(smooth, args[0])
         parameters = inspect.signature(smooth).parameters.values()
         wants = tuple(p.name for p in parameters if p.default is p.empty or p.name in self.params)
         unknown = [a for a in args if a not in wants] or [w for w in wants if w not in self.params]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,3 +58,24 @@ class Arguments:
 
 PLAIN = (KIND.POSITIONAL_ONLY, KIND.POSITIONAL_OR_KEYWORD)
 STAR: dict[Any, str] = {KIND.VAR_POSITIONAL: "*", KIND.VAR_KEYWORD: "**"}
+
+
+def with_parameter(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """``fn``; around a builtin (`torch.sigmoid`), which does not tell its parameters, a function of one with ``name``.
+
+    >>> import torch
+    >>> inspect.signature(with_parameter(torch.sigmoid, "x"))
+    <Signature (x)>
+    """
+    try:
+        inspect.signature(fn)
+    except ValueError:
+        builtin = fn
+
+        def around(*args: Any, **keywords: Any) -> Any:
+            return builtin(*args, *keywords.values())
+
+        around.__name__ = around.__qualname__ = getattr(fn, "__name__", type(fn).__name__)
+        around.__signature__ = inspect.Signature([KIND(name, KIND.POSITIONAL_OR_KEYWORD)])  # type: ignore[attr-defined]
+        return around
+    return fn

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pullback import _describe
 from pullback.define.decorate import function_from
 from pullback.define.function import Function
+from pullback.define.signature import with_parameter
 from pullback.errors import DefinitionError
 
 R = TypeVar("R")
@@ -44,6 +45,7 @@ def surrogate(
         >>> spike(x, 4.0).backward(); x.grad
         tensor([1.])
     """
+    like = with_parameter(like, next(iter(inspect.signature(_python_function(forward)).parameters), "x"))
     wide = _with_parameters_of(forward, like)
     if name is not None:
         wide.__name__ = wide.__qualname__ = name

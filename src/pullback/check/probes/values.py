@@ -354,8 +354,9 @@ def _finding(case: Case, trouble: Trouble, cause: Cause) -> Finding:
     evidence["point"] = sample.point.label
     outside = all(not s.point.inside for s in trouble.wrong)
     index = str(evidence.get("index", "")) if evidence.get("index") else ""
+    verb = "missing" if cause.name == "param-grad-none" else "wrong"
     message = (
-        f"gradient of {trouble.name!r} is wrong: got {evidence.get('got')}, expected {evidence.get('expected')}"
+        f"gradient of {trouble.name!r} is {verb}: got {evidence.get('got')}, expected {evidence.get('expected')}"
         + (f" at {index}" if index else "")
     )
     found = Finding(
