@@ -214,7 +214,7 @@ def test_results_that_outlive_python_itself(kernel_cache: Path) -> None:
         "assert memory.pool() is not None\n"
         f"sys.kept = memory.empty(({SIZE},), (1,), torch.float32).fill_(1)\n"
         "torch.kept = sys.kept.numpy()\n"
-        "threading.Thread(target=lambda: memory.empty_like(sys.kept).fill_(1), daemon=True).start()\n"
+        "threading.Thread(target=lambda: memory.empty_like(sys.kept).fill_(1)).start()\n"
     )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")

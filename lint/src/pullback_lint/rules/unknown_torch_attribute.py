@@ -47,14 +47,20 @@ _PARTS = {"nn.functional", "linalg", "special", "fft"}
 """Parts of torch whose names are known as well."""
 
 
+@functools.cache
 def _misspelt(name: str, part: str = "") -> str:
-    known = {item.removeprefix(part) for item in names() if item.startswith(part)}
+    known = _known(part)
     if name in known or name.startswith("_"):
         return ""
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=1, cutoff=0.8)
     return near[0] if near else ""
+
+
+@functools.cache
+def _known(part: str) -> frozenset[str]:
+    return frozenset(item.removeprefix(part) for item in names() if item.startswith(part))
 
 
 @functools.cache
