@@ -383,6 +383,16 @@ def saved_tensor_hooks() -> bool:
     return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
 
 
+@contextmanager
+def apart_from_hooks() -> Iterator[None]:
+    """Whoever is handed saved tensors outside, such as a checkpoint, gets none of those that are saved inside."""
+    if not saved_tensor_hooks():
+        yield
+        return
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
+        yield
+
+
 def autocast_kind() -> tuple[Any, ...]:
     """What autocast does at this moment, to tell calls apart; empty where it is off."""
     if not autocast_enabled():

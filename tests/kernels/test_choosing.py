@@ -163,8 +163,9 @@ def test_a_small_tensor_of_a_plain_formula_is_left_to_pytorch(monkeypatch: pytes
     assert_gradients([gradient], [(1 + x) * torch.exp(x)])
 
 
-def test_a_checkpoint_sees_the_same_tensors_before_and_after(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PULLBACK_FUSE", "auto")
+@pytest.mark.parametrize("mode", ["auto", "require"])
+def test_a_checkpoint_sees_the_same_tensors_before_and_after(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULLBACK_FUSE", mode)
     fused, x = pb.fuse(lambda x: torch.exp(-x * torch.abs(x))), torch.randn(10000, requires_grad=True)
     for _ in range(3):
         out = torch.utils.checkpoint.checkpoint(fused, x, use_reentrant=False)
@@ -223,3 +224,16 @@ def test_what_kernels_would_round_otherwise(fn: Any, other: Any, reason: str, mo
         pb.function(fn)(x, other)
     monkeypatch.setenv("PULLBACK_FUSE", "1")
     assert torch.equal(pb.function(fn)(x, other).nan_to_num(9.0), fn(x, other).nan_to_num(9.0))
+
+
+@pytest.mark.parametrize("compare", [torch.maximum, lambda x, s: torch.where(x >= s, x, -x)], ids=["maximum", "where"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_wider_number_in_a_tensor_is_rounded_before_it_is_compared(compare: Any, dtype: torch.dtype) -> None:
+    x, s = torch.rand(700).to(dtype), torch.tensor(0.0, dtype=torch.float64)
+    s = s + x[0] + 1e-9
+    fused, found = pb.fuse(lambda x, s: compare(x, s)), []
+    for fn in (compare, fused):
+        a = x.clone().requires_grad_()
+        out = fn(a, s)
+        found.append((out, *torch.autograd.grad(out, a, torch.ones_like(out))))
+    assert all(torch.equal(got, want) for got, want in zip(*found, strict=True))

@@ -71,8 +71,18 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     found = rivals(what, classic, not options.no_compile)
     sizes = _numbers(options.sizes)
     firsts = {name: measure.first(fn, what.inputs(sizes[0], dtype)) for name, fn in found.items()}
+    _wait_for_node()
     rows = [_row(what, found, size, dtype, options.seconds) for size in sizes]
     return {"formula": options.formula, "dtype": options.dtype, "first_call": firsts, "sizes": rows}
+
+
+def _wait_for_node() -> None:
+    """Later processes have the node in C++ from the start, so that it belongs to what is measured."""
+    from pullback.kernels import native
+
+    if not native.LOADED and native.wanted() and sys.stderr.isatty():
+        print("\rbuilding the node in C++, once …", end="", file=sys.stderr)
+    native.wait()
 
 
 def _floating(dtype: Any, name: str) -> Any:

@@ -23,7 +23,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.passes.dialect.common.cse_pass import CSEPass
 
 from pullback import _describe
-from pullback._torch import TorchDispatchMode, symbolic_numbers
+from pullback._torch import TorchDispatchMode, apart_from_hooks, symbolic_numbers
 from pullback.errors import TraceError
 from pullback.graph.formula import Parameter
 from pullback.graph.ops import BY_ATEN
@@ -93,7 +93,8 @@ def record(
             return call(**dict(zip(names, values, strict=True)))
 
     try:
-        module = make_fx(flat, decomposition_table=_decompositions(), tracing_mode="symbolic")(*symbolic.values())
+        with apart_from_hooks():
+            module = make_fx(flat, decomposition_table=_decompositions(), tracing_mode="symbolic")(*symbolic.values())
     except TraceError:
         raise
     except Exception as error:

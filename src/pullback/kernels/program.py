@@ -28,6 +28,7 @@ KINDS = {
 }  # fmt: skip
 """The type that each storage type is computed in."""
 C_TYPES = {"f32": "float", "f64": "double", "i64": "int64_t", "bool": "int"}
+_SHORT = {torch.bfloat16: "bf16", torch.float16: "f16"}
 _SAME = {"expand", "alias", "detach", "clone", "contiguous", "lift_fresh_copy", "positive"}
 _RESHAPE = {"view", "reshape", "_unsafe_view", "unsqueeze", "squeeze"}
 _FILL = {
@@ -248,9 +249,8 @@ class _Reader:
         """A copy; in another type where one was asked for, which rounds."""
         dtype = node.meta["val"].dtype
         value = self.cast(value, KINDS[dtype])
-        narrow = {torch.bfloat16: "bf16", torch.float16: "f16"}.get(dtype)
-        if name == "_to_copy" and narrow and node.args[0].meta["val"].dtype != dtype:  # type: ignore[union-attr]
-            return self._step(f"pb_from_{narrow}(pb_to_{narrow}({{0}}))", "f32", [value])
+        if name == "_to_copy" and dtype in _SHORT and node.args[0].meta["val"].dtype != dtype:  # type: ignore[union-attr]
+            return self._rounded(value, dtype)
         if name == "_to_copy" and dtype in (torch.int32, torch.int16, torch.int8, torch.uint8):
             return self._step(f"(int64_t)({str(dtype).removeprefix('torch.')}_t){{0}}", "i64", [value])
         return value
@@ -279,6 +279,7 @@ class _Reader:
         self._check_cells(node)
         self._check_rounding(node, name, args)
         self.kind = kind
+        args = self._compared(node, args) if name in COMPARISONS and len(args) == 2 else args
         kwargs = {k: v for k, v in kwargs.items() if not isinstance(v, (torch.dtype, torch.device, torch.layout))}
         kwargs = {k: v for k, v in kwargs.items() if k not in ("pin_memory", "memory_format")}
         run = getattr(self, name or "_unknown", None) if name in KNOWN else None
@@ -310,6 +311,18 @@ class _Reader:
             common = torch.result_type(*(_example(a) for a in node.args[:2]))
             if any(not _survives(a, common) for a in args):
                 raise Unsupported("it compares with a number that its type would round")
+
+    def _compared(self, node: Node, args: list[Any]) -> list[Any]:
+        """Both sides of a comparison: PyTorch rounds a wider tensor with one element to the other's narrow type."""
+        common = torch.result_type(*(_example(a) for a in node.args[:2]))
+        wide = [isinstance(a, Node) and isinstance(v := a.meta["val"], torch.Tensor) and v.dtype != common
+                for a in node.args]  # fmt: skip
+        return [self._rounded(self.cast(v, "f32"), common) if w and common in _SHORT else v
+                for v, w in zip(args, wide, strict=True)]  # fmt: skip
+
+    def _rounded(self, value: Value, dtype: torch.dtype) -> Value:
+        short = _SHORT[dtype]
+        return self._step(f"pb_from_{short}(pb_to_{short}({{0}}))", "f32", [value])
 
     def _fits(self, sizes: tuple[int, ...], over: tuple[int, ...]) -> bool:
         full = (1,) * (len(self.whole) - len(sizes)) + sizes
