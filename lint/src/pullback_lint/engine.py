@@ -101,14 +101,18 @@ def _findings(module: Module, path: str) -> tuple[Finding, ...]:
 def _problems(module: Module, ignored: comments.Comments) -> Iterator[tuple[ModuleType, Function | None, Problem]]:
     for function in module.functions:
         function.is_surrogate = comments.is_surrogate(ignored, function)
-        for rule in all_rules():
-            if hasattr(rule, "check_function"):
-                for problem in rule.check_function(function):
-                    yield rule, function, problem
-    for rule in all_rules():
-        if hasattr(rule, "check_module"):
-            for problem in rule.check_module(module):
-                yield rule, None, problem
+        for rule in _having("check_function"):
+            for problem in rule.check_function(function):
+                yield rule, function, problem
+    for rule in _having("check_module"):
+        for problem in rule.check_module(module):
+            yield rule, None, problem
+
+
+@functools.cache
+def _having(check: str) -> tuple[ModuleType, ...]:
+    """The rules that look at Functions, or at modules."""
+    return tuple(rule for rule in all_rules() if hasattr(rule, check))
 
 
 @functools.cache

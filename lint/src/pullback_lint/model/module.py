@@ -13,7 +13,7 @@ from pullback_lint.model import tables
 from pullback_lint.model.function import Function
 from pullback_lint.model.imports import Imports
 from pullback_lint.model.operators import Operator, operators_of
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every, parents_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ class Module:
     @functools.cached_property
     def class_nodes(self) -> list[ast.ClassDef]:
         """All classes, nested ones included."""
-        return [node for node in self.nodes if isinstance(node, ast.ClassDef)]
+        return every(self.tree, ast.ClassDef)
 
     @functools.cached_property
     def functions(self) -> list[Function]:
@@ -73,12 +73,18 @@ class Module:
     @functools.cached_property
     def calls(self) -> list[ast.Call]:
         """All calls."""
-        return [node for node in self.nodes if isinstance(node, ast.Call)]
+        return every(self.tree, ast.Call)
 
     @functools.cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """The parent of each node."""
-        return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+        return parents_of(self.tree)
+
+    @functools.cached_property
+    def stored_attributes(self) -> frozenset[str]:
+        """The attributes that any code of the module stores, on whatever object."""
+        stored = {node.attr for node in every(self.tree, ast.Attribute) if not isinstance(node.ctx, ast.Load)}
+        return frozenset(stored).union(_set_by_name(self.calls))
 
     @functools.cached_property
     def module_names(self) -> frozenset[str]:
@@ -93,7 +99,7 @@ class Module:
                 found.add(node.id)
             elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
                 found.add(node.name)
-        declared = {name for node in self.nodes if isinstance(node, ast.Global) for name in node.names}
+        declared = {name for node in every(self.tree, ast.Global) for name in node.names}
         return frozenset(found | declared | set(self.imports.names))
 
     def _outside_functions(self) -> Iterator[ast.AST]:
@@ -117,6 +123,15 @@ class Module:
         complete = all(base for _, base, _ in line)
         function = Function(node.name, node, self, members, attributes, complete=complete)
         return function if members else None
+
+
+def _set_by_name(calls: list[ast.Call]) -> Iterator[str]:
+    """The names in `setattr(…, "name", …)`."""
+    for call in calls:
+        is_setattr = getattr(call.func, "id", getattr(call.func, "attr", "")) == "setattr"
+        name = call.args[1] if is_setattr and len(call.args) > 1 else None
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            yield name.value
 
 
 def _collect(

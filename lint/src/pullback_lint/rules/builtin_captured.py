@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.module import BUILTINS
 from pullback_lint.model.queries import called, loaded
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB122"
@@ -19,8 +19,8 @@ def check_function(function: Function) -> Iterator[Problem]:
     if backward is None or forward is None or not function.own(backward):
         return
     inputs = {parameter.name for parameter in forward.parameters}
-    bound = set(backward.flow.assignments) | {arg.arg for arg in walk(backward.node) if isinstance(arg, ast.arg)}
-    bound |= {n.id for n in walk(backward.node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    bound = set(backward.flow.assignments) | {arg.arg for arg in every(backward.node, ast.arg)}
+    bound |= {n.id for n in every(backward.node, ast.Name) if not isinstance(n.ctx, ast.Load)}
     for name in sorted((inputs & BUILTINS) - bound - function.module.module_names):
         for node in _uses(backward.node, name):
             yield Problem(
@@ -33,8 +33,6 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 def _uses(tree: ast.AST, name: str) -> list[ast.Name]:
     """Reads of a name other than calls of it."""
-    calls = {id(node.func) for node in walk(tree) if isinstance(node, ast.Call)}
-    types = {
-        id(a) for node in walk(tree) if isinstance(node, ast.Call) and called(node) == "isinstance" for a in node.args
-    }
+    calls = {id(node.func) for node in every(tree, ast.Call)}
+    types = {id(a) for node in every(tree, ast.Call) if called(node) == "isinstance" for a in node.args}
     return [node for node in loaded(tree, name) if id(node) not in calls | types]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import called, keyword, literal, text
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB311"
@@ -18,14 +18,9 @@ def check_function(function: Function) -> Iterator[Problem]:
     if forward is None or not function.own(forward) or function.is_operator:
         return
     trained = _trained(function) | _from_attributes(function)
-    bound = {arg.arg for arg in walk(forward.node) if isinstance(arg, ast.arg)} | set(forward.flow.assignments)
-    for node in walk(forward.node):
-        if (
-            isinstance(node, ast.Name)
-            and isinstance(node.ctx, ast.Load)
-            and node.id in trained
-            and node.id not in bound
-        ):
+    bound = {arg.arg for arg in every(forward.node, ast.arg)} | set(forward.flow.assignments)
+    for node in every(forward.node, ast.Name):
+        if isinstance(node.ctx, ast.Load) and node.id in trained and node.id not in bound:
             yield Problem(
                 node,
                 f"`{node.id}` comes from outside: autograd tracks the inputs of `apply` alone",
@@ -38,23 +33,25 @@ def check_function(function: Function) -> Iterator[Problem]:
 def _trained(function: Function) -> set[str]:
     """Names outside of the class that hold parameters, modules or tensors that require a gradient."""
     found: set[str] = set()
-    for node in function.module.nodes:
-        if isinstance(node, ast.Assign) and _makes_trained(function, node.value) and _is_visible(function, node):
+    for node in every(function.module.tree, ast.Assign):
+        if _makes_trained(function, node.value) and _is_visible(function, node):
             found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     return found
 
 
 def _from_attributes(function: Function) -> set[str]:
     """Names in a method around the class that hold a parameter or module of its object."""
-    parents = function.module.parents
     found: set[str] = set()
-    for node in function.module.nodes:
-        if isinstance(node, ast.Assign) and _is_visible(function, node) and text(node.value).startswith("self."):
+    if function.node in function.module.tree.body:
+        return found
+    parents = function.module.parents
+    for node in every(function.module.tree, ast.Assign):
+        if _is_visible(function, node) and text(node.value).startswith("self."):
             owner = parents.get(node)
             while owner is not None and not isinstance(owner, ast.ClassDef):
                 owner = parents.get(owner)
-            made = [item.value for item in walk(owner) if isinstance(item, ast.Assign)
-                    and text(item.targets[0]) == text(node.value)] if owner is not None else []  # fmt: skip
+            stores = every(owner, ast.Assign) if owner is not None else []
+            made = (item.value for item in stores if text(item.targets[0]) == text(node.value))
             if any(_makes_trained(function, item) for item in made):
                 found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     return found

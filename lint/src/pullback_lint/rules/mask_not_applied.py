@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, closure, names_in, source_of, text
+from pullback_lint.model.queries import called, calls_of, closure, names_in, source_of, text
 from pullback_lint.model.value import Value
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB211"
@@ -52,14 +52,10 @@ def _on_input(forward: Method, node: ast.Compare) -> bool:
 
 
 def _is_applied(forward: Method, name: str) -> bool:
-    for node in walk(forward.node):
-        if (
-            isinstance(node, ast.BinOp)
-            and isinstance(node.op, ast.Mult)
-            and name in {text(node.left), text(node.right)}
-        ):
-            return True
-    return False
+    return any(
+        isinstance(node.op, ast.Mult) and name in {text(node.left), text(node.right)}
+        for node in every(forward.node, ast.BinOp)
+    )
 
 
 def _is_used(function: Function, forward: Method, name: str, gradient: Value) -> bool:
@@ -88,6 +84,4 @@ def _depends(forward: Method, node: ast.expr, name: str) -> bool:
 
 
 def _compares(backward: Method) -> bool:
-    return any(
-        isinstance(node, ast.Compare) or called(node) in {"where", "masked_fill"} for node in walk(backward.node)
-    )
+    return bool(every(backward.node, ast.Compare) or calls_of(backward.node, {"where", "masked_fill"}))

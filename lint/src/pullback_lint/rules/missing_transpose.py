@@ -9,7 +9,7 @@ from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, closure, gradients, known, literal, matrix_operands, results, source_of
 from pullback_lint.model.value import Value
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every, walk, words_in
 from pullback_lint.problem import Problem
 
 CODE = "PB213"
@@ -122,15 +122,14 @@ _TRANSPOSES = {
 
 def _inverses(function: Function, forward: Method, backward: Method) -> Iterator[Problem]:
     """The gradient of an inverse or a determinant, written without any transpose."""
-    made = {called(node) for node in walk(forward.node)}
-    names = {getattr(node, "attr", called(node)) for node in walk(backward.node)}
-    if not made & (_INVERSES | _DETERMINANTS) or names & _TRANSPOSES or len(function.inputs) != 1:
+    made = {called(node) for node in every(forward.node, ast.Call)}
+    if not made & (_INVERSES | _DETERMINANTS) or len(function.inputs) != 1 or words_in(backward.node) & _TRANSPOSES:
         return
     for element in function.gradients_of(0):
         node = source_of(backward.flow, element.node)
         if not element.value.rooted("g.") or "opaque" in element.value.tags:
             continue
-        products = sum(isinstance(child, ast.BinOp) and isinstance(child.op, ast.MatMult) for child in walk(node))
+        products = sum(isinstance(child.op, ast.MatMult) for child in every(node, ast.BinOp))
         inverted = any(called(child) in _INVERSES for child in closure(backward.flow, node))
         if (made & _INVERSES and products == 2) or (made & _DETERMINANTS and inverted and not products):
             name = function.inputs[0].name

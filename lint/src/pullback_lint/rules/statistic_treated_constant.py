@@ -9,6 +9,7 @@ from pullback_lint.model.function import Function
 from pullback_lint.model.method import Element, Method
 from pullback_lint.model.queries import (
     called,
+    calls_of,
     closure,
     keyword,
     known,
@@ -18,7 +19,7 @@ from pullback_lint.model.queries import (
     source_of,
     text,
 )
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every, walk
 from pullback_lint.problem import Problem
 
 CODE = "PB210"
@@ -45,13 +46,13 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 
 def _is_stepped(forward: Method) -> bool:
-    return any(called(node) in {"round", "sign", "floor", "ceil", "clamp", "detach"} for node in walk(forward.node))
+    return bool(calls_of(forward.node, {"round", "sign", "floor", "ceil", "clamp", "detach"}))
 
 
 def _statistic(forward: Method, name: str) -> ast.AST | None:
     """A mean square, variance, deviation or norm of an input, by which the output is divided or multiplied."""
-    for node in walk(forward.node):
-        if not isinstance(node, ast.Call) or called(node) not in {"mean", "var", "std", "norm", "vector_norm"}:
+    for node in every(forward.node, ast.Call):
+        if called(node) not in {"mean", "var", "std", "norm", "vector_norm"}:
             continue
         if literal(keyword(node, "keepdim")) is not True and literal(keyword(node, "keepdims")) is not True:
             continue
