@@ -28,6 +28,7 @@ WRONG = (
     "statistic-treated-constant", "mask-not-applied", "wrong-reduction-axis", "grad-output-scalarised",
     "second-output-grad-dropped", "duplicate-index-overwrite", "reduction-mismatch", "param-grad-averaged",
     "nondiff-mark-wrong", "recompute-no-enable-grad", "param-grad-none", "global-state", "elementwise-jacobian",
+    "intended-mismatch",
 )  # fmt: skip
 SECOND = ("double-backward-intermediate", "once-differentiable-missing", "second-derivative-wrong")
 IMPLIES = {  # a fault and what follows from it, not worth a finding of its own
@@ -39,6 +40,7 @@ IMPLIES = {  # a fault and what follows from it, not worth a finding of its own
                       "noncontig-raw-memory", "nonlinear-backward", "mask-not-applied",
                       "double-backward-intermediate"),
     **dict.fromkeys(WRONG, SECOND),
+    "global-state": (*SECOND, "not-deterministic"),
     "inner-backward-call": SECOND,
     "saved-before-inplace": ("wrong-derivative", *SECOND),
     "inplace-unmarked": ("ctx-tensor-stale", "returns-input-view"),

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from pullback_lint.model.walk import every
 
 
 class Imports:
     """The imported names of one module.
 
     Args:
-        nodes: All nodes of the module's syntax tree.
+        tree: The module's syntax tree.
     """
 
-    def __init__(self, nodes: Iterable[ast.AST]) -> None:
+    def __init__(self, tree: ast.Module) -> None:
         self.names: dict[str, str] = {}
         self.stars: list[str] = []
-        for node in nodes:
-            if isinstance(node, ast.Import):
-                self._plain(node)
-            elif isinstance(node, ast.ImportFrom):
-                self._members(node)
+        for plain in every(tree, ast.Import):
+            self._plain(plain)
+        for node in every(tree, ast.ImportFrom):
+            self._members(node)
 
     def _plain(self, node: ast.Import) -> None:
         for alias in node.names:

@@ -13,7 +13,7 @@ from pullback_lint.model import tables
 from pullback_lint.model.function import Function
 from pullback_lint.model.imports import Imports
 from pullback_lint.model.operators import Operator, operators_of
-from pullback_lint.model.walk import every, parents_of, walk
+from pullback_lint.model.walk import apart, every, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ class Module:
         self.path = path
         self.tree = ast.parse(source)
         self.nodes = walk(self.tree)
-        self.imports = Imports(self.nodes)
+        self.imports = Imports(self.tree)
 
     @functools.cached_property
     def lines(self) -> list[str]:
@@ -78,7 +78,7 @@ class Module:
     @functools.cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """The parent of each node."""
-        return parents_of(self.tree)
+        return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
 
     @functools.cached_property
     def stored_attributes(self) -> frozenset[str]:
@@ -94,7 +94,7 @@ class Module:
             for node in self.tree.body
             if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef)
         }
-        for node in self._outside_functions():
+        for node in self.outermost:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 found.add(node.id)
             elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
@@ -102,13 +102,15 @@ class Module:
         declared = {name for node in every(self.tree, ast.Global) for name in node.names}
         return frozenset(found | declared | set(self.imports.names))
 
-    def _outside_functions(self) -> Iterator[ast.AST]:
-        waiting: list[ast.AST] = [*self.tree.body]
-        while waiting:
-            node = waiting.pop()
-            yield node
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-                waiting.extend(ast.iter_child_nodes(node))
+    @functools.cached_property
+    def outermost(self) -> list[ast.AST]:
+        """The nodes of module-level code, without those inside of functions and classes."""
+        return list(apart(self.tree.body))
+
+    def around(self, line: int) -> list[FunctionNode]:
+        """The functions whose bodies hold a line, without one that begins there."""
+        functions = (*every(self.tree, ast.FunctionDef), *every(self.tree, ast.AsyncFunctionDef))
+        return [node for node in functions if node.lineno < line <= (node.end_lineno or 0)]
 
     def function(self, node: ast.ClassDef) -> Function | None:
         """The record of a class, if it is derived from autograd.Function."""

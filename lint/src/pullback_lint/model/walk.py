@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from pullback_lint.model.tables import words
@@ -13,6 +15,10 @@ _WITHOUT_NODES = words("""
     ctx id attr arg level kind type_comment conversion module asname is_async simple rest kwd_attrs tag n s lineno
 """)
 """Fields that hold no nodes of interest, whatever the class."""
+
+_LEAVES = (ast.Constant, ast.Global, ast.Nonlocal, ast.alias, ast.MatchSingleton)
+_WITH_GAPS = words("keys kw_defaults")
+"""Lists with None where a node is left out."""
 
 _NODES, _KINDS, _WORDS = "_pullback_nodes", "_pullback_kinds", "_pullback_words"
 """Where a node keeps what was found below it: many rules look at the same trees."""
@@ -26,7 +32,7 @@ class _Fields(dict[type[ast.AST], tuple[str, ...]]):
     """The fields of each class that may hold nodes."""
 
     def __missing__(self, cls: type[ast.AST]) -> tuple[str, ...]:
-        names = () if cls is ast.Constant else tuple(name for name in cls._fields if name not in _WITHOUT_NODES)
+        names = () if issubclass(cls, _LEAVES) else tuple(name for name in cls._fields if name not in _WITHOUT_NODES)
         self[cls] = names
         return names
 
@@ -42,11 +48,21 @@ def walk(root: ast.AST) -> list[ast.AST]:
     """
     known: list[ast.AST] | None = getattr(root, _NODES, None)
     if known is None:
-        known = [root]
-        for node in known:
-            known.extend(_children(node))
+        known = _walk(root)
         setattr(root, _NODES, known)
     return known
+
+
+def _walk(root: ast.AST) -> list[ast.AST]:
+    nodes = [root]
+    for node in nodes:
+        for name in _FIELDS[node.__class__]:
+            value = getattr(node, name, None)
+            if value.__class__ is list:
+                nodes += value if name not in _WITH_GAPS else filter(None, value)
+            elif isinstance(value, ast.AST):
+                nodes.append(value)
+    return nodes
 
 
 def every(root: ast.AST, kind: type[Node]) -> list[Node]:
@@ -58,13 +74,13 @@ def every(root: ast.AST, kind: type[Node]) -> list[Node]:
     """
     if not isinstance(root, _LARGE):
         return [node for node in walk(root) if isinstance(node, kind)]
-    kinds: dict[type[ast.AST], list[Node]] | None = getattr(root, _KINDS, None)
+    kinds: defaultdict[type[ast.AST], list[Node]] | None = getattr(root, _KINDS, None)
     if kinds is None:
-        kinds = {}
+        kinds = defaultdict(list)
         for node in walk(root):
-            kinds.setdefault(type(node), []).append(node)  # type: ignore[arg-type]
+            kinds[node.__class__].append(node)  # type: ignore[arg-type]
         setattr(root, _KINDS, kinds)
-    return kinds.get(kind, [])
+    return kinds[kind]
 
 
 def words_in(root: ast.AST) -> frozenset[str]:
@@ -82,17 +98,15 @@ def words_in(root: ast.AST) -> frozenset[str]:
     return known
 
 
-def parents_of(root: ast.AST) -> dict[ast.AST, ast.AST]:
-    """The parent of each node of a tree."""
-    return {child: node for node in walk(root) for child in _children(node)}
+def apart(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
+    """The nodes of statements without those inside of the functions and classes among them.
 
-
-def _children(node: ast.AST) -> list[ast.AST]:
-    found: list[ast.AST] = []
-    for name in _FIELDS[node.__class__]:
-        value = getattr(node, name, None)
-        if value.__class__ is list:
-            found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST):
-            found.append(value)
-    return found
+    Args:
+        body: The statements.
+    """
+    waiting: list[ast.AST] = [*body]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            waiting.extend(ast.iter_child_nodes(node))

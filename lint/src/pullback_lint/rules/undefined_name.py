@@ -51,12 +51,8 @@ def _bound_by(node: ast.AST) -> set[str]:
 
 def _enclosing(function: Function) -> set[str]:
     """The names of the functions that the class is nested in."""
-    found: set[str] = set()
-    line = function.node.lineno
-    for node in function.module.nodes:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.lineno < line <= (node.end_lineno or 0):
-            found |= _bound_around(node, function.node)
-    return found
+    outer = function.module.around(function.node.lineno)
+    return set().union(*(_bound_around(node, function.node) for node in outer))
 
 
 def _bound_around(node: ast.AST, inner: ast.AST) -> set[str]:
