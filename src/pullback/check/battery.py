@@ -207,9 +207,16 @@ def _add(report: TargetReport, finding: Finding) -> None:
 def _line(target: Target) -> int | None:
     backward = own_backward(target.function) if target.function else target.backward
     try:
-        return inspect.getsourcelines(inspect.unwrap(backward))[1] if backward else target.line
+        return _definition(backward) if backward else target.line
     except (OSError, TypeError):
         return target.line
+
+
+def _definition(function: Any) -> int:
+    """The line of `def`, below any decorators."""
+    lines, first = inspect.getsourcelines(inspect.unwrap(function))
+    heads = (number for number, line in enumerate(lines) if line.lstrip().startswith(("def ", "async def ")))
+    return first + next(heads, 0)
 
 
 def _conclude(case: Case, report: TargetReport) -> None:

@@ -229,16 +229,21 @@ def _with(flow: Flow, node: ast.With | ast.AsyncWith) -> bool:
 
 
 def _try(flow: Flow, node: ast.Try) -> bool:
-    before = dict(flow.env)
+    before, guards = dict(flow.env), flow.guards
+    test = ast.Name("no exception is raised")
+    if not all(isinstance(handler.body[-1], ast.Raise | ast.Return) for handler in node.handlers):
+        flow.guards = (*guards, (test, True))
     reached = flow.block([*node.body, *node.orelse])
     states = [flow.env] if reached else []
     for handler in node.handlers:
         flow.env = _merge([dict(before), flow.env])
+        flow.guards = (*guards, (test, False))
         if handler.name:
             flow.env[handler.name] = PLAIN
         if flow.block(handler.body):
             states.append(flow.env)
     flow.env = _merge(states) if states else before
+    flow.guards = guards
     return flow.block(node.finalbody) and bool(states)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from pullback_lint.model.walk import every
+from pullback_lint.model.walk import every, forget
 
 
 class Imports:
@@ -50,6 +50,20 @@ class Imports:
             return ""
         parts.append(self.names.get(node.id, node.id))
         return ".".join(reversed(parts))
+
+
+def bind_methods(tree: ast.Module) -> None:
+    """Write `torch.Tensor.view(x, 1)` as `x.view(1)`, so that rules meet one spelling."""
+    imports = Imports(tree)
+    for call in every(tree, ast.Call):
+        owner, _, name = imports.dotted(call.func).rpartition(".")
+        if owner == "torch.Tensor" and not name.startswith("_") and call.args:
+            receiver, *call.args = call.args
+            if isinstance(receiver, ast.Starred):
+                call.args.insert(0, receiver)
+            else:
+                call.func = ast.copy_location(ast.Attribute(receiver, name, ast.Load()), call.func)
+    forget(tree)
 
 
 def is_torch(dotted: str) -> bool:

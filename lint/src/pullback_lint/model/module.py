@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pullback_lint.model import tables
 from pullback_lint.model.function import Function
-from pullback_lint.model.imports import Imports
+from pullback_lint.model.imports import Imports, bind_methods
 from pullback_lint.model.operators import Operator, operators_of
 from pullback_lint.model.walk import apart, every, walk
 
@@ -41,6 +41,8 @@ class Module:
         self.source = source
         self.path = path
         self.tree = ast.parse(source)
+        if "Tensor." in source:
+            bind_methods(self.tree)
         self.nodes = walk(self.tree)
         self.imports = Imports(self.tree)
 

@@ -65,6 +65,12 @@ def _walk(root: ast.AST) -> list[ast.AST]:
     return nodes
 
 
+def forget(root: ast.AST) -> None:
+    """Drop what is kept about a tree that was changed."""
+    for name in (_NODES, _KINDS, _WORDS):
+        vars(root).pop(name, None)
+
+
 def every(root: ast.AST, kind: type[Node]) -> list[Node]:
     """The nodes of one class in a tree, in the order of `walk`.
 

@@ -12,6 +12,7 @@ from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB122"
+_CONSTANTS = {"NotImplemented", "__debug__", "Ellipsis", "__name__", "__doc__"}
 
 
 def check_function(function: Function) -> Iterator[Problem]:
@@ -29,6 +30,20 @@ def check_function(function: Function) -> Iterator[Problem]:
                 argument=name,
                 fix=f"save the tensor and unpack it: `({name},) = {backward.ctx}.saved_tensors`",
             )
+    for node in _operands(backward.node):
+        if node.id not in bound | inputs | function.module.module_names | _CONSTANTS:
+            yield Problem(node, f"`{node.id}` is the builtin here, not a tensor", fix="use the name of the tensor")
+
+
+def _operands(tree: ast.AST) -> Iterator[ast.Name]:
+    """Builtin functions that arithmetic or an order is asked of, which always raises."""
+    sides: list[ast.expr] = []
+    for node in every(tree, ast.BinOp):
+        sides += [] if isinstance(node.op, ast.BitOr) else [node.left, node.right]
+    for test in every(tree, ast.Compare):
+        if all(isinstance(op, ast.Gt | ast.GtE | ast.Lt | ast.LtE) for op in test.ops):
+            sides += [test.left, *test.comparators]
+    yield from (side for side in sides if isinstance(side, ast.Name) and side.id in BUILTINS)
 
 
 def _uses(tree: ast.AST, name: str) -> list[ast.Name]:

@@ -28,7 +28,7 @@ def check_function(function: Function) -> Iterator[Problem]:
             if not _is_used(function, forward, name, element.value):
                 yield Problem(
                     element.node,
-                    f"`forward` multiplies by the mask `{name}`, `backward` does not",
+                    f"`forward` applies the mask `{name}`, `backward` does not",
                     fix=f"save `{name}` and multiply the gradient by it",
                     severity="warning",
                 )
@@ -52,9 +52,10 @@ def _on_input(forward: Method, node: ast.Compare) -> bool:
 
 
 def _is_applied(forward: Method, name: str) -> bool:
-    return any(
-        isinstance(node.op, ast.Mult) and name in {text(node.left), text(node.right)}
-        for node in every(forward.node, ast.BinOp)
+    products = (node for node in every(forward.node, ast.BinOp) if isinstance(node.op, ast.Mult))
+    conditions = (node.args[0] for node in calls_of(forward.node, {"where", "masked_fill"}) if node.args)
+    return any(name in {text(node.left), text(node.right)} for node in products) or any(
+        isinstance(node, ast.Name) and node.id == name for node in conditions
     )
 
 
