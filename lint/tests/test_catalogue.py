@@ -59,7 +59,7 @@ def test_a_text_with_nothing_to_lint_loads_neither_rules_nor_what_reads_syntax_t
     assert len([name for name in loaded if name.startswith("pullback_lint")]) < 20
 
 
-EVERYWHERE = {"no-setup-context", "no-jvp", "no-vmap", "needs-input-grad-waste"}
+EVERYWHERE = {"no-setup-context", "no-jvp", "no-vmap", "needs-input-grad-waste", "saved-for-frozen"}
 """Notes that come with code which is short."""
 
 
