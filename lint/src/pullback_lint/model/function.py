@@ -110,6 +110,11 @@ class Function:
         """The inputs of forward."""
         return self.forward.parameters if self.forward else []
 
+    @property
+    def first(self) -> str | None:
+        """The name of the first input; None where forward names none."""
+        return self.inputs[0].name if self.inputs else None
+
     @functools.cached_property
     def gradients(self) -> list[tuple[Result, tuple[Element, ...]]]:
         """Every return of backward whose elements are known."""

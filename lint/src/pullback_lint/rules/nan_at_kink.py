@@ -71,7 +71,7 @@ def _is_factor(function: Function, backward: Method, node: ast.expr) -> bool:
         return False
     value = backward.flow.values.get(node)
     roots = [known(function, root) for root in (value.alias if value is not None else ())]
-    return len(roots) == 1 and roots[0] is not None and roots[0].alias == {f"in.{function.inputs[0].name}"}
+    return len(roots) == 1 and roots[0] is not None and roots[0].alias == {f"in.{function.first}"}
 
 
 def _forward_divides(function: Function) -> bool:

@@ -54,7 +54,7 @@ def _fixed(function: Function, forward: Method, backward: Method) -> Iterator[Pr
             yield Problem(
                 element.node,
                 "`forward` averages, but nothing divides this gradient by the number of elements",
-                argument=function.inputs[0].name,
+                argument=function.first,
                 fix="divide by `x.numel()`",
             )
 
@@ -69,7 +69,7 @@ def _averaged(function: Function, backward: Method) -> Iterator[Problem]:
                 yield Problem(
                     node,
                     "`forward` sums, but this gradient is divided by the number of elements",
-                    argument=function.inputs[0].name,
+                    argument=function.first,
                     fix="do not divide",
                 )
 
