@@ -111,7 +111,7 @@ class Module:
 
     def around(self, line: int) -> list[FunctionNode]:
         """The functions whose bodies hold a line, without one that begins there."""
-        functions = (*every(self.tree, ast.FunctionDef), *every(self.tree, ast.AsyncFunctionDef))
+        functions: list[FunctionNode] = [*every(self.tree, ast.FunctionDef), *every(self.tree, ast.AsyncFunctionDef)]
         return [node for node in functions if node.lineno < line <= (node.end_lineno or 0)]
 
     def function(self, node: ast.ClassDef) -> Function | None:

@@ -90,7 +90,8 @@ def _divides(node: ast.AST) -> bool:
 
 def _choice(forward: Method, inputs: set[str]) -> str | None:
     """The input that chooses between `.mean()` and `.sum()`."""
-    for node in (*every(forward.node, ast.If), *every(forward.node, ast.IfExp)):
+    branches: list[ast.If | ast.IfExp] = [*every(forward.node, ast.If), *every(forward.node, ast.IfExp)]
+    for node in branches:
         names = names_in(node.test) & inputs
         chooses = any(child.value == "mean" for child in every(node.test, ast.Constant))
         where = forward.node if chooses else node
