@@ -303,7 +303,7 @@ def _(g: torch.Tensor, x: torch.Tensor, dim: Dim, keepdim: bool) -> torch.Tensor
 
 def _dims(dim: Dim, rank: int) -> list[int]:
     """Dimensions as non-negative numbers."""
-    dims = range(rank) if dim is None else (dim,) if isinstance(dim, int) else dim
+    dims = range(rank) if dim is None else dim if isinstance(dim, tuple) else (dim,)
     return [d % rank for d in dims] if rank else []
 
 
