@@ -309,14 +309,6 @@ def the_checker_finds_no_fault(record: Record) -> None:
     assert {f.name for f in report.findings if f.severity == "error"} == set(), str(report)
 
 
-# what kernels cannot serve, and why
-OPEN = {
-    "rational": "its code may decide by sizes",
-    "lsq": "its code may decide by sizes",
-    "log_gradient": "its code says detach",
-    "safe_norm": "its code says detach",
-    "safe_normalize": "its code says detach",
-}
 # which have, together, most operations of all entries
 FUSED = ["gelu", "erf", "swish", "xielu", "learnable_clamp", "spike_gaussian", "swiglu", "softplus", "smelu", "siren"]
 FUSED += ["safe_pow", "safe_atan2", "safe_sinc", "clip_gradient"]
@@ -326,19 +318,20 @@ FUSED += ["safe_pow", "safe_atan2", "safe_sinc", "clip_gradient"]
 def fused_is_eager(record: Record) -> None:
     values = sample(record, 40, 30, dtype=torch.float32)
     eager = entries.pulled(record, values)
-    with fusing():
-        record.function.__pullback__.entries.clear()  # what they know of calls
+    with fusing(record):
         fused = entries.pulled(record, values)
-    record.function.__pullback__.entries.clear()
     assert_gradients(fused, eager)
 
 
 @contextmanager
-def fusing() -> Iterator[None]:
+def fusing(record: Record) -> Iterator[None]:
     """Kernels only."""
-    before = os.environ.get("PULLBACK_FUSE")
+    before, known = dict(os.environ), record.function.__pullback__.entries
     os.environ["PULLBACK_FUSE"] = "require"
-    yield
-    os.environ.pop("PULLBACK_FUSE")
-    if before is not None:
-        os.environ["PULLBACK_FUSE"] = before
+    known.clear()  # what they know of calls
+    try:
+        yield
+    finally:
+        known.clear()
+        os.environ.pop("PULLBACK_FUSE")
+        os.environ.update(before)

@@ -67,8 +67,11 @@ def row(record: Record) -> list[str]:
 
 def section(family: str) -> str:
     """One family: a heading and a table."""
-    rows = [HEADER, ["---"] * len(HEADER), *(row(r) for _, r in sorted(RECORDS.items()) if r.family == family)]
-    return f"## {family}: {FAMILIES[family]}\n\n" + "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    records = [r for _, r in sorted(RECORDS.items()) if r.family == family]
+    rows = [HEADER, ["---"] * len(HEADER), *map(row, records)]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    eager = "".join(f"\n- `{r.name}`: {r.unfused}" for r in records if r.unfused)
+    return f"## {family}: {FAMILIES[family]}\n\n{table}" + (f"\n\nNot fused:\n{eager}" if eager else "")
 
 
 def page() -> str:
