@@ -84,6 +84,11 @@ def chosen(names: Collection[str] | None) -> Iterator[None]:
         _asked.reset(token)
 
 
+def is_limited() -> bool:
+    """Whether only some of the probes were asked for."""
+    return _asked.get() is not None
+
+
 def known(names: Collection[str]) -> None:
     """Refuse names that no probe has.
 

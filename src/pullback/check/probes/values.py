@@ -288,6 +288,8 @@ def _is_intended_elsewhere(case: Case, truth: Reference, taken: list[Sample], le
     trouble = Trouble(case, truth, leaf, taken, [s for s in taken if bad(s, leaf, truth.level)])
     if intent.is_marked(case):
         return not _structural(trouble)
+    if behaviour.jumps(case, leaf) and behaviour.passes_on(taken, leaf) and not behaviour.is_gate(taken, leaf):
+        return not _structural(trouble)
     stepped = bool(flat) or intent.says_surrogate(case) or intent.rounds(case)
     return stepped and (behaviour.jumps(case, leaf) or behaviour.passes_on(taken, leaf)) and not _structural(trouble)
 
