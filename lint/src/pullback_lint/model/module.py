@@ -237,6 +237,7 @@ def _places(path: Path, owner: str) -> Iterator[Path]:
 @functools.lru_cache(maxsize=128)
 def _load(path: Path) -> Module | None:
     try:
-        return Module(path.read_text(encoding="utf-8"), path)
+        source = path.read_text(encoding="utf-8")
+        return Module(source, path) if "torch" in source else None  # without the word it derives nothing from torch
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
