@@ -170,7 +170,7 @@ class _Run(torch.fx.Interpreter):
 
     def pointwise(self, form: Callable[..., Term], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """The same expression of each element, broadcast."""
-        given: dict[int | str, Any] = dict(enumerate(args))
+        given: dict[Any, Any] = dict(enumerate(args))
         given |= kwargs
         tensors = {k: self.of(v) for k, v in given.items() if isinstance(v, (Cells, torch.Tensor))}
         shape = torch.broadcast_shapes(*(ids.shape for ids in tensors.values()))
@@ -306,7 +306,8 @@ def _folding(rule: Callable[[list[Term]], Term]) -> Callable[..., Cells]:
 
 
 def _adding(run: _Run, x: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> Cells:
-    return run.pointwise(lambda u, v: _sympy(beta) * u + _sympy(alpha) * v, (x, run.matmul(a, b)), {})
+    result = run.pointwise(lambda u, v: _sympy(beta) * u + _sympy(alpha) * v, (x, run.matmul(a, b)), {})
+    return Cells(run.of(result))
 
 
 _DEFINED: dict[str, Callable[..., Any]] = {
