@@ -78,12 +78,14 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
     (ITERATIONS, (50, 100, 5)),  # enough of them to converge
     ((r"^(k|n|m|num\w*|n_\w+|\w+_size|size|block\w*|count|levels?|heads?|step|times?|iters?|max_iter\w*|n?iter|order|"
       r"degree|depth|world_size|rank|timesteps?|\w+_dim|nbr\w*|n[a-z]{1,6}s)$"), (2, 3, "tensor", "n0", "n-1", 4, 1)),
-    (r"^(stride|group_size|groups?)$", (1, 2)),
+    (r"^strides?$", (2, 1)),
+    (r"^(group_size|groups?)$", (1, 2)),
     (r"^dilation$", (2, 1)),
     (r"^(cos|sin)\w*$", ("half", "constant", "tensor")),
     (r"^(padding|pad|offset_index|ignore_index)$", (0, 1)),
     (r"^(src|dst|root)(_?rank)?$", (0,)),
-    (r"^(kernel_size|ksize|window\w*|factor_int|upscale\w*|downscale\w*)$", (2, 3)),
+    (r"^(kernel(_?size)?|ksize|window\w*)$", (3, 2, "kernel", "tensor")),  # wider than a stride: windows overlap
+    (r"^(factor_int|upscale\w*|downscale\w*)$", (2, 3)),
     (r"^(reduction)$", ("mean", "sum", "none")),
     (r"^(mode|method|kind|approx\w*|norm)$", ("mean", "sum", "bilinear", "tanh", "none", "constant", "tensor", 2)),
     ((r"^(training|inplace|train|is_\w+|use_\w+|with_\w+|keepdim|signed|unsigned|symmetric|sym\w*|debug|verbose|flag|"
@@ -92,7 +94,7 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
      (True, False)),
     (r"^(shape|output_size|out_size|normalized_shape|sizes?)$", ("shape", 2, (2,))),
     (r"^\w*mask\w*$", ("mask", "tensor", "nonneg")),
-    ((r"^(idx|index|indices|ids|labels?|lengths?|segment\w*|batch\w*|positions?|tokens?|\w+_(idx|index|ids|labels?))$"),
+    ((r"^(idx|ind|inds|index|indices|ids|(\w+_)?perm\w*|(\w+_)?(ind|idx)_\w+|labels?|lengths?|segment\w*|batch\w*|positions?|tokens?|\w+_(idx|index|ids|labels?))$"),
      ("index", "tensor", "flat_index", 2)),
     (r"^(targets?|y|y_true|gt|truth)$", ("tensor", "index", "nonneg")),
     (r"^(band|bandwidth)$", (0, 2)),
