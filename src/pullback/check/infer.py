@@ -112,7 +112,7 @@ def form(values: search.Values) -> tuple[Any, ...]:
 def _form(leaf: Any) -> Any:
     if not isinstance(leaf, torch.Tensor):
         return repr(leaf)
-    rows, columns = (*leaf.shape, 0, 0)[-2:] if leaf.ndim > 1 else (0, 0)
+    rows, columns = leaf.shape[-2:] if leaf.ndim > 1 else (0, 0)
     return leaf.dtype, leaf.ndim, leaf.requires_grad, (rows > columns) - (rows < columns)
 
 
