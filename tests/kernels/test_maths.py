@@ -17,7 +17,6 @@ from pullback.kernels.operations import HEAVY, MENDED
 
 FUNCTIONS = [name for name, count in HEAVY.items() if count == 1]
 MOST = 1.5
-MOST_WIDE = 4.0  # of erf and erfc in float64
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +79,7 @@ def test_error_functions_of_float64(name: str) -> None:
         exact = [getattr(mp, name)(v) for v in x.tolist()]
         units = [mp.mpf(2) ** (mp.floor(mp.log(abs(e), 2)) - 52) for e in exact]
         off = [abs(mp.mpf(y) - e) / u for y, e, u in zip(got.tolist(), exact, units, strict=True)]
-    assert max(off) <= MOST_WIDE
+    assert max(off) <= MOST
 
 
 def test_a_planted_error_is_found() -> None:

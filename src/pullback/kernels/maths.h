@@ -13,114 +13,193 @@
 #define MAGIC 12582912.f            /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
 #define MAGICD 6755399441055744.0   /* 1.5 * 2^52 */
 
-typedef union { float f; int32_t i; uint32_t u; } pb_word;
-typedef union { double f; int64_t i; uint64_t u; } pb_long;
-PB float pb_float(int32_t i) { pb_word w; w.i = i; return w.f; }
-PB int32_t pb_bits(float f) { pb_word w; w.f = f; return w.i; }
-PB double pb_double(int64_t i) { pb_long w; w.i = i; return w.f; }
-PB int64_t pb_bitsd(double f) { pb_long w; w.f = f; return w.i; }
-PB float pb_power2(int32_t n) { return pb_float((int32_t)((uint32_t)(n + 127) << 23)); }
-PB double pb_power2d(int64_t n) { return pb_double((int64_t)((uint64_t)(n + 1023) << 52)); }
+#define PB_WORDS(T, I, U, N, ONE, BIAS, MANTISSA)                                                     \
+  typedef union { T f; I i; } pb_word_##N;                                                           \
+  PB T pb_from_bits_##N(I i) { pb_word_##N w; w.i = i; return w.f; }                                 \
+  PB I pb_bits_##N(T f) { pb_word_##N w; w.f = f; return w.i; }                                      \
+  PB T pb_power2_##N(I n) { return pb_from_bits_##N((I)((U)(n + BIAS) << MANTISSA)); }               \
+  /* the smaller and the larger; b where one is NaN: what one instruction does */                    \
+  PB T pb_least_##N(T a, T b) { return a < b ? a : b; }                                              \
+  PB T pb_most_##N(T a, T b) { return a > b ? a : b; }
+PB_WORDS(float, int32_t, uint32_t, f32, 1.f, 127, 23)
+PB_WORDS(double, int64_t, uint64_t, f64, 1., 1023, 52)
+#define pb_float pb_from_bits_f32
+#define pb_bits pb_bits_f32
+#define pb_double pb_from_bits_f64
+#define pb_bitsd pb_bits_f64
 
-/* ---- float32 */
+/* ---- exponentials: e^x = 2^n (1 + p), where p = e^r - 1 for |r| <= ln(2)/2 */
 
-/* e^r - 1 for |r| <= ln(2)/2 */
-PB float pb_exp_core(float r) {
+PB float pb_exp_core_f32(float r) {
   float s = r * r;
   float q = FMA(FMA(s, 1.381459837e-03f, FMA(r, 8.368716898e-03f, 4.166838805e-02f)), s,
                 FMA(r, 1.666652063e-01f, 4.999999345e-01f));
   return FMA(s, q, r);
 }
-PB float pb_exp_f32(float x) {
-  float c = x > 90.f ? 90.f : x;
-  c = c < -104.f ? 0.f : c;  /* zero is chosen below: underflow is slow on some machines */
-  float t = FMA(c, 0x1.715476p+0f, MAGIC), k = t - MAGIC;
-  int32_t n = (int32_t)((uint32_t)pb_bits(t) - 0x4B400000u);
-  float r = FMA(k, 0x1.05c61p-29f, FMA(k, -0x1.62e43p-1f, c));
-  int32_t a = n >> 1, b = n - a;
-  float y = (pb_exp_core(r) + 1.f) * pb_power2(a) * pb_power2(b);
-  y = x < -104.f ? 0.f : y;
-  return x != x ? x : y;
+PB double pb_exp_core_f64(double r) {
+  double s = r * r, f = s * s;
+  double a = FMAD(FMAD(r, 1. / 120., 1. / 24.), s, FMAD(r, 1. / 6., 0.5));
+  double b = FMAD(FMAD(r, 1. / 362880., 1. / 40320.), s, FMAD(r, 1. / 5040., 1. / 720.));
+  double c = FMAD(FMAD(r, 1. / 6227020800., 1. / 479001600.), s, FMAD(r, 1. / 39916800., 1. / 3628800.));
+  return FMAD(s, FMAD(FMAD(c, f, b), f, a), r);
 }
-PB float pb_exp2_f32(float x) {
-  float c = x > 129.f ? 129.f : x;
-  c = c < -151.f ? 0.f : c;
-  float t = c + MAGIC, k = t - MAGIC;
-  int32_t n = (int32_t)((uint32_t)pb_bits(t) - 0x4B400000u), a = n >> 1, b = n - a;
-  float y = (pb_exp_core((c - k) * 0x1.62e43p-1f) + 1.f) * pb_power2(a) * pb_power2(b);
-  y = x < -151.f ? 0.f : y;
-  return x != x ? x : y;
+#define FMA_f32 FMA
+#define FMA_f64 FMAD
+#define PB_LOG2E_f32 0x1.715476p+0f
+#define PB_LOG2E_f64 0x1.71547652b82fep+0
+#define PB_LN2_f32 0x1.62e43p-1f
+#define PB_LN2_f64 0x1.62e42fefa39efp-1
+#define PB_LN2_REST_f32 -0x1.05c61p-29f
+#define PB_LN2_REST_f64 0x1.abc9e3b39803fp-56
+
+/* Adding MAGIC - 1 leaves n - 1 in the low bits, shifted into the exponent: half of 2^n, which is finite where 2^n
+   overflows. Below LOW, where results may be subnormal, it is AWAY bits higher, which the last factor takes back. That
+   factor is zero below ZERO: to let results underflow is slow on some machines. Above MOST, n stays and p grows. NaN
+   goes through all of it. To limit one value on both sides would keep some compilers from a minimum and a maximum. */
+#define PB_EXPONENTIALS(T, I, U, N, MANTISSA, MAGIC1, TWO, AWAY, MOST, LOW, ZERO, LOW2, ZERO2, LEAST, HIGHEST)      \
+  PB T pb_half_power_##N(T t, U away) {                                                              \
+    return pb_from_bits_##N((I)(((U)pb_bits_##N(t) << MANTISSA) + ((U)TWO - ((U)1 << MANTISSA)) + away)); \
+  }                                                                                                  \
+  PB T pb_scaled_##N(T one, T p, T t, U low, U zero) {                                               \
+    U away = ((U)AWAY << MANTISSA) & low;                                                            \
+    T h = pb_half_power_##N(t, away);                                                                \
+    return FMA_##N(h, p, h * one) * pb_from_bits_##N((I)(((U)TWO - away) & ~zero));                  \
+  }                                                                                                  \
+  PB T pb_rest_##N(T k, T x) { return FMA_##N(k, -PB_LN2_REST_##N, FMA_##N(k, -PB_LN2_##N, x)); }    \
+  PB T pb_exp_##N(T x) {                                                                             \
+    U low = -(U)(x < LOW), zero = -(U)(x < ZERO);                                                    \
+    T c = pb_from_bits_##N((I)((U)pb_bits_##N(x) & ~zero));                                          \
+    T t = pb_least_##N(MAGIC1 + MOST, FMA_##N(c, PB_LOG2E_##N, MAGIC1));                             \
+    return pb_scaled_##N((T)1, pb_exp_core_##N(pb_rest_##N(t - MAGIC1, c)), t, low, zero);           \
+  }                                                                                                  \
+  /* where neither x nor the result is large or tiny */                                              \
+  PB T pb_exp_mid_##N(T x) {                                                                         \
+    T t = FMA_##N(x, PB_LOG2E_##N, MAGIC1), h = pb_half_power_##N(t, (U)1 << MANTISSA);              \
+    return FMA_##N(h, pb_exp_core_##N(pb_rest_##N(t - MAGIC1, x)), h);                               \
+  }                                                                                                  \
+  PB T pb_exp2_##N(T x) {                                                                            \
+    U low = -(U)(x < LOW2), zero = -(U)(x < ZERO2);                                                  \
+    T c = pb_from_bits_##N((I)((U)pb_bits_##N(x) & ~zero));                                          \
+    T t = pb_least_##N(MAGIC1 + MOST, c + MAGIC1), r = c - (t - MAGIC1);                             \
+    return pb_scaled_##N((T)1, pb_exp_core_##N(r * PB_LN2_##N), t, low, zero);                       \
+  }                                                                                                  \
+  PB T pb_expm1_##N(T x) {                                                                           \
+    T c = pb_most_##N(LEAST, x), t = pb_least_##N(MAGIC1 + MOST, FMA_##N(c, PB_LOG2E_##N, MAGIC1));  \
+    T p = pb_exp_core_##N(pb_rest_##N(t - MAGIC1, c)), h = pb_half_power_##N(t, 0);                  \
+    T y = FMA_##N(h, p, h - (T)0.5);                                                                 \
+    return x == (T)0 ? x : y + y;                                                                    \
+  }                                                                                                  \
+  /* from e^a / 4, which is finite where the result is, and e^-a / 4, which counts where that is not large */ \
+  PB T pb_hyperbolic_##N(T a, T sign) {                                                              \
+    T c = pb_least_##N(HIGHEST, a), t = FMA_##N(c, PB_LOG2E_##N, MAGIC1);                      \
+    T h = pb_half_power_##N(t - (T)1, 0), p = pb_exp_core_##N(pb_rest_##N(t - MAGIC1, c));           \
+    T l = pb_least_##N((T)0x1p60, h), q = (T)0.0625 / FMA_##N(l, p, l), y = h + FMA_##N(h, p, sign * q); \
+    return y + y;                                                                                    \
+  }                                                                                                  \
+  PB T pb_cosh_##N(T x) { return pb_hyperbolic_##N(pb_abs_##N(x), (T)1); }
+PB float pb_abs_f32(float x) { return fabsf(x); }
+PB double pb_abs_f64(double x) { return fabs(x); }
+PB float pb_copysign_f32(float a, float b) { return copysignf(a, b); }
+PB double pb_copysign_f64(double a, double b) { return copysign(a, b); }
+PB_EXPONENTIALS(float, int32_t, uint32_t, f32, 23, 12582911.f, 0x40000000, 64, 128.f, -86.f, -104.f, -124.f, -151.f, -25.f,
+                89.6f)
+PB_EXPONENTIALS(double, int64_t, uint64_t, f64, 52, 6755399441055743.0, 0x4000000000000000, 512, 1024., -707., -746.,
+                -1020., -1076., -60., 710.8)
+/* (sinh(x) - x) / x^3 for |x| <= 1 by Taylor's series in s = x^2 */
+PB float pb_sinh_core_f32(float s) {
+  return FMA(FMA(FMA(FMA(s, 0x1.ae6456p-26f, 0x1.71de3ap-19f), s, 0x1.a01a02p-13f), s, 0x1.111112p-7f), s, 0x1.555556p-3f);
 }
-PB float pb_expm1_f32(float x) {
-  float c = x > 90.f ? 90.f : x;
-  c = c < -25.f ? -25.f : c;
-  float t = FMA(c, 0x1.715476p+0f, MAGIC), k = t - MAGIC;
-  int32_t n = (int32_t)((uint32_t)pb_bits(t) - 0x4B400000u);
-  float r = FMA(k, 0x1.05c61p-29f, FMA(k, -0x1.62e43p-1f, c));
-  float p = pb_exp_core(r);
-  int32_t a = n >> 1, b = n - a;
-  float u = pb_power2(a), v = pb_power2(b), s = u * v;
-  float y = FMA(s, p, s - 1.f);
-  y = n > 126 ? (p + 1.f) * u * v : y;
-  y = x == 0.f ? x : y;
-  return x != x ? x : y;
+PB double pb_sinh_core_f64(double s) {
+  double q = 1. / 355687428096000.;
+  q = FMAD(q, s, 1. / 1307674368000.);
+  q = FMAD(q, s, 1. / 6227020800.);
+  q = FMAD(q, s, 1. / 39916800.);
+  q = FMAD(q, s, 1. / 362880.);
+  q = FMAD(q, s, 1. / 5040.);
+  q = FMAD(q, s, 1. / 120.);
+  return FMAD(q, s, 1. / 6.);
 }
+#define PB_SINH(T, N)                                                                                \
+  PB T pb_sinh_##N(T x) {                                                                            \
+    T a = pb_abs_##N(x), s = a * a, small = FMA_##N(a * s, pb_sinh_core_##N(s), a);                  \
+    return pb_copysign_##N(a < (T)1 ? small : pb_hyperbolic_##N(a, (T)-1), x);                       \
+  }
+PB_SINH(float, f32)
+PB_SINH(double, f64)
+
+/* ---- logarithms */
+
 /* (log(1 + f) - f + f^2/2) / f^3 for 1 + f in [sqrt(1/2), sqrt(2)] */
 PB float pb_log_core(float f, float s) {
   return FMA(s * s,
              FMA(s, FMA(f, -7.859611511e-02f, 1.288164750e-01f), FMA(f, -1.312875480e-01f, 1.418119194e-01f)),
              FMA(s, FMA(f, -1.662455404e-01f, 2.000228627e-01f), FMA(f, -2.500081041e-01f, 3.333331673e-01f)));
 }
+/* x = 2^k (1 + f), subnormals included */
+PB float pb_split_f32(float x, float *f) {
+  int tiny = x < 0x1p-126f;
+  int32_t i = pb_bits(x * (tiny ? 0x1p23f : 1.f)), e = (int32_t)((uint32_t)i - 0x3f3504f3u) >> 23;
+  *f = pb_float((int32_t)((uint32_t)i - ((uint32_t)e << 23))) - 1.f;
+  return (float)e - (tiny ? 23.f : 0.f);
+}
+/* what logarithms are where x is not a positive number */
+#define PB_LOG_ENDS(T, N, MINUS)                                                                     \
+  PB T pb_log_ends_##N(T x, T y, T zero) {                                                           \
+    y = x == zero ? -MINUS : y;                                                                      \
+    y = x < zero ? (T)NAN : y;                                                                       \
+    return x < MINUS ? y : x;                                                                        \
+  }
+PB_LOG_ENDS(float, f32, INFINITY)
+PB_LOG_ENDS(double, f64, (double)INFINITY)
 /* k*ln(2) + f + z, in two parts */
 PB float pb_log_sum(float k, float f, float z) {
   float h = FMA(k, 0x1.62e43p-1f, f), l = FMA(k, 0x1.62e43p-1f, -h) + f;
   return h + (l + z);
 }
 PB float pb_log_f32(float x) {
-  int tiny = x < 0x1p-126f;
-  float y = x * (tiny ? 0x1p23f : 1.f);
-  int32_t i = pb_bits(y), e = (int32_t)((uint32_t)i - 0x3f3504f3u) >> 23;
-  float k = (float)(e + (tiny ? -23 : 0)), f = pb_float((int32_t)((uint32_t)i - ((uint32_t)e << 23))) - 1.f, s = f * f;
+  float f, k = pb_split_f32(x, &f), s = f * f;
   float z = FMA(-0.5f, s, FMA(f * s, pb_log_core(f, s), k * -0x1.05c61p-29f));
-  y = pb_log_sum(k, f, z);
-  y = x == 0.f ? -INFINITY : y;
-  y = x < 0.f ? NAN : y;
-  y = x == INFINITY ? x : y;
-  return x != x ? x : y;
+  return pb_log_ends_f32(x, pb_log_sum(k, f, z), 0.f);
 }
+/* log(x) * HIGH, whose other bits are REST, for a basis in which k is a whole number or has these parts */
+#define PB_LOG_TO(name, HIGH, REST, KHIGH, KREST)                                                    \
+  PB float name(float x) {                                                                           \
+    float f, k = pb_split_f32(x, &f), s = f * f, z = FMA(-0.5f, s, f * s * pb_log_core(f, s));       \
+    float h = f + z, l = (f - h) + z;                                                                \
+    float y = FMA(h, HIGH, FMA(h, REST, FMA(l, HIGH, k * KREST)));                                   \
+    float sum = FMA(k, KHIGH, y);                                                                    \
+    return pb_log_ends_f32(x, sum, 0.f);                                                             \
+  }
+PB_LOG_TO(pb_log2_f32, 0x1.715476p+0f, 0x1.4ae0cp-26f, 1.f, 0.f)
+PB_LOG_TO(pb_log10_f32, 0x1.bcb7b2p-2f, -0x1.5b235ep-27f, 0x1.344136p-2f, -0x1.ec10cp-27f)
 PB float pb_log1p_f32(float x) {
   float u = 1.f + x, b = u - 1.f, c = (1.f - (u - b)) + (x - b);
-  int32_t i = pb_bits(u), e = (int32_t)((uint32_t)i - 0x3f3504f3u) >> 23, d = -e < -126 ? -126 : -e;
+  int32_t i = pb_bits(u), e = (int32_t)((uint32_t)i - 0x3f3504f3u) >> 23;
   float k = (float)e, m = pb_float((int32_t)((uint32_t)i - ((uint32_t)e << 23))) - 1.f;
-  float cm = c * pb_power2(d), f = m + cm, l = (m - f) + cm, s = f * f;
+  float cm = c * pb_power2_f32(-e < -126 ? -126 : -e), f = m + cm, l = (m - f) + cm, s = f * f;
   float z = FMA(-0.5f, s, FMA(f * s, pb_log_core(f, s), k * -0x1.05c61p-29f) + l);
-  float y = pb_log_sum(k, f, z);
-  y = x == -1.f ? -INFINITY : y;
-  y = x < -1.f ? NAN : y;
-  y = x == INFINITY ? x : y;
-  y = x == 0.f ? x : y;
-  return x != x ? x : y;
+  float y = pb_log_ends_f32(x, pb_log_sum(k, f, z), -1.f);
+  return x == 0.f ? x : y;
 }
+
+/* ---- the rest of float32 */
+
 PB float pb_tanh_f32(float x) {
-  float a = fabsf(x), s = x * x, q = s * s;
+  float a = fabsf(x), s = a * a, q = s * s;
   float p = FMA(FMA(q, -5.830318880e-03f, FMA(s, 2.074495715e-02f, -5.377024304e-02f)), q,
                 FMA(s, 1.333178495e-01f, -3.333329372e-01f));
-  float small = FMA(x * s, p, x), c = a > 10.f ? 10.f : a;
-  float big = copysignf(1.f - 2.f / (pb_exp_f32(2.f * c) + 1.f), x);
-  float y = a < 0.61f ? small : big;
-  y = x == 0.f ? x : y;
-  return x != x ? x : y;
+  float small = FMA(a * s, p, a), c = pb_least_f32(10.f, a);
+  float big = 1.f - 2.f / (pb_exp_mid_f32(c + c) + 1.f);
+  return copysignf(a < 0.61f ? small : big, x);
 }
 PB float pb_erf_f32(float x) {
-  float t = fabsf(x), s = x * x, q = s * s;
+  float t = fabsf(x), s = t * t, q = s * s;
   float p = FMA(q * q, FMA(q, 8.538841521e-05f, FMA(s, -8.181927857e-04f, 5.204436078e-03f)),
                 FMA(q, FMA(s, -2.686075283e-02f, 1.128371972e-01f), FMA(s, -3.761263531e-01f, 1.283791668e-01f)));
-  float small = FMA(x, p, x), c = t > 4.f ? 4.f : t, d = c * c;
+  float small = FMA(t, p, t), c = pb_least_f32(4.f, t), d = c * c;
   float w = FMA(d * d, FMA(d, 9.584715420e-06f, FMA(c, -3.064898075e-04f, 3.576852224e-03f)),
                 FMA(d, FMA(c, -2.362493782e-02f, 1.060796873e-01f), FMA(c, 6.352450861e-01f, 1.286257290e-01f)));
-  float y = t < 0.9f ? small : copysignf(1.f - pb_exp_f32(-FMA(w, c, c)), x);
-  y = x == 0.f ? x : y;
-  return x != x ? x : y;
+  return copysignf(t < 0.9f ? small : 1.f - pb_exp_mid_f32(-FMA(w, c, c)), x);
 }
 
 /* sine (shift 0) and cosine (shift 1) by quarter turns, the rest of the argument in two parts; right below 2^17 */
@@ -142,54 +221,6 @@ PB float pb_cos_f32(float x) { return pb_turn_f32(x, 1); }
 
 /* ---- float64 */
 
-PB double pb_exp_cored(double r) {
-  double q = 1.6059043836821613e-10;
-  q = FMAD(q, r, 2.08767569878681e-09);
-  q = FMAD(q, r, 2.505210838544172e-08);
-  q = FMAD(q, r, 2.755731922398589e-07);
-  q = FMAD(q, r, 2.7557319223985893e-06);
-  q = FMAD(q, r, 2.48015873015873e-05);
-  q = FMAD(q, r, 0.0001984126984126984);
-  q = FMAD(q, r, 0.001388888888888889);
-  q = FMAD(q, r, 0.008333333333333333);
-  q = FMAD(q, r, 0.041666666666666664);
-  q = FMAD(q, r, 0.16666666666666666);
-  q = FMAD(q, r, 0.5);
-  return FMAD(r * r, q, r);
-}
-PB double pb_exp_f64(double x) {
-  double c = x > 710. ? 710. : x;
-  c = c < -746. ? 0. : c;
-  double t = FMAD(c, 0x1.71547652b82fep+0, MAGICD), k = t - MAGICD;
-  int64_t n = pb_bitsd(t) - 0x4338000000000000LL;
-  double r = FMAD(k, -0x1.abc9e3b39803fp-56, FMAD(k, -0x1.62e42fefa39efp-1, c));
-  int32_t m = (int32_t)n, a = m >> 1, b = m - a;
-  double y = (pb_exp_cored(r) + 1.) * pb_power2d(a) * pb_power2d(b);
-  y = x < -746. ? 0. : y;
-  return x != x ? x : y;
-}
-PB double pb_exp2_f64(double x) {
-  double c = x > 1025. ? 1025. : x;
-  c = c < -1076. ? 0. : c;
-  double t = c + MAGICD, k = t - MAGICD;
-  int32_t n = (int32_t)(pb_bitsd(t) - 0x4338000000000000LL), a = n >> 1, b = n - a;
-  double y = (pb_exp_cored((c - k) * 0x1.62e42fefa39efp-1) + 1.) * pb_power2d(a) * pb_power2d(b);
-  y = x < -1076. ? 0. : y;
-  return x != x ? x : y;
-}
-PB double pb_expm1_f64(double x) {
-  double c = x > 710. ? 710. : x;
-  c = c < -60. ? -60. : c;
-  double t = FMAD(c, 0x1.71547652b82fep+0, MAGICD), k = t - MAGICD;
-  int64_t n = pb_bitsd(t) - 0x4338000000000000LL;
-  double r = FMAD(k, -0x1.abc9e3b39803fp-56, FMAD(k, -0x1.62e42fefa39efp-1, c)), p = pb_exp_cored(r);
-  int32_t m = (int32_t)n, a = m >> 1, b = m - a;
-  double u = pb_power2d(a), v = pb_power2d(b), s = u * v;
-  double y = FMAD(s, p, s - 1.);
-  y = m > 1022 ? (p + 1.) * u * v : y;
-  y = x == 0. ? x : y;
-  return x != x ? x : y;
-}
 /* log(1 + f) + k*ln(2), 1 + f in [sqrt(1/2), sqrt(2)], with a correction l to f */
 PB double pb_log_cored(double k, double f, double l) {
   double s = f / (2. + f), z = s * s, h = 0.5 * f * f;
@@ -203,35 +234,26 @@ PB double pb_log_cored(double k, double f, double l) {
   p *= z;
   return k * 0x1.62e42fee00000p-1 - ((h - (s * (h + p) + (k * 0x1.a39ef35793c76p-33 + l))) - f);
 }
-PB double pb_split_log(double x, double *f) {
-  int64_t i = pb_bitsd(x);
-  int32_t e = (int32_t)((uint64_t)i >> 32), k;
-  k = (e - 0x3fe6a09e) >> 20;
-  *f = pb_double((int64_t)((uint64_t)i - ((uint64_t)(int64_t)k << 52))) - 1.;
-  return (double)k;
+PB double pb_split_f64(double x, double *f) {
+  uint64_t i = (uint64_t)pb_bitsd(x), j = i + 0x00195f6200000000u;  /* 1024 + k in the exponent */
+  *f = pb_double((int64_t)(i - (j & 0xfff0000000000000u) + 0x4000000000000000u)) - 1.;
+  return pb_double((int64_t)(j >> 52 | 0x4330000000000000u)) - (0x1p52 + 1024.);
 }
 PB double pb_log_f64(double x) {
   int tiny = x < 0x1p-1022;
-  double f, k = pb_split_log(x * (tiny ? 0x1p54 : 1.), &f) - (tiny ? 54. : 0.);
-  double y = pb_log_cored(k, f, 0.);
-  y = x == 0. ? -INFINITY : y;
-  y = x < 0. ? NAN : y;
-  y = x == INFINITY ? x : y;
-  return x != x ? x : y;
+  double f, k = pb_split_f64(x * (tiny ? 0x1p54 : 1.), &f) - (tiny ? 54. : 0.);
+  return pb_log_ends_f64(x, pb_log_cored(k, f, 0.), 0.);
 }
 PB double pb_log1p_f64(double x) {
-  double u = 1. + x, b = u - 1., c = (1. - (u - b)) + (x - b), f, k = pb_split_log(u, &f);
-  double y = pb_log_cored(k, f, u > 0x1p53 ? 0. : c / u);
-  y = x == -1. ? -INFINITY : y;
-  y = x < -1. ? NAN : y;
-  y = x == INFINITY ? x : y;
-  y = x == 0. ? x : y;
-  return x != x ? x : y;
+  double u = 1. + x, b = u - 1., c = (1. - (u - b)) + (x - b), f, k = pb_split_f64(u, &f);
+  double y = pb_log_ends_f64(x, pb_log_cored(k, f, u > 0x1p53 ? 0. : c / u), -1.);
+  return x == 0. ? x : y;
 }
+PB double pb_log2_f64(double x) { return pb_log_f64(x) * 0x1.71547652b82fep+0; }
+PB double pb_log10_f64(double x) { return pb_log_f64(x) * 0x1.bcb7b1526e50ep-2; }
 PB double pb_tanh_f64(double x) {
-  double a = fabs(x), m = pb_expm1_f64(2. * (a > 22. ? 22. : a)), y = copysign(m / (m + 2.), x);
-  y = x == 0. ? x : y;
-  return x != x ? x : y;
+  double m = pb_expm1_f64(2. * pb_least_f64(22., fabs(x)));
+  return copysign(m / (m + 2.), x);
 }
 /* sine (shift 0) and cosine (shift 1) by quarter turns; right below 2^30 */
 #define PB_TURN(name, S, C)                                                                          \
@@ -299,15 +321,6 @@ PB double pb_atan2_f64(double y, double x) {
   r = copysign(r, y);
   return x != x || y != y ? x + y : r;
 }
-PB double pb_sinh_f64(double x) {
-  double m = pb_expm1_f64(fabs(x) > 709. ? 709. : fabs(x)), over = pb_exp_f64(fabs(x) - 0.6931471805599453);
-  double y = copysign(fabs(x) > 700. ? over : 0.5 * (m + m / (m + 1.)), x);
-  return x == 0. || x != x ? x : y;
-}
-PB double pb_cosh_f64(double x) {
-  double a = fabs(x), e = pb_exp_f64(a > 700. ? 700. : a), over = pb_exp_f64(a - 0.6931471805599453);
-  return a > 700. ? over : 0.5 * (e + 1. / e);
-}
 PB double pb_asinh_f64(double x) {
   double a = fabs(x), s = a * a, y = pb_log1p_f64(a + s / (1. + sqrt(1. + s)));
   y = a > 1e150 ? pb_log_f64(a) + 0.6931471805599453 : y;
@@ -321,6 +334,14 @@ PB double pb_acosh_f64(double x) {
 PB double pb_atanh_f64(double x) {
   double a = fabs(x), y = 0.5 * pb_log1p_f64(2. * a / (1. - a));
   return x == 0. || x != x ? x : copysign(y, x);
+}
+/* for float32: e^x to ten digits */
+PB double pb_exp_short(double x) {
+  double c = pb_least_f64(700., pb_most_f64(-700., x)), t = FMAD(c, PB_LOG2E_f64, 6755399441055743.0);
+  double r = FMAD(t - 6755399441055743.0, -PB_LN2_f64, c), s = r * r, h = pb_half_power_f64(t, (uint64_t)1 << 52);
+  double p = FMAD(FMAD(FMAD(s, 1. / 40320., FMAD(r, 1. / 5040., 1. / 720.)), s, FMAD(r, 1. / 120., 1. / 24.)), s,
+                  FMAD(r, 1. / 6., 0.5));
+  return FMAD(h, FMAD(s, p, r), h);
 }
 /* for float32: erfc(x) = t exp(-x^2 + q(t)), t = 2/(2 + |x|) */
 PB double pb_erfc_short(double x) {
@@ -339,39 +360,46 @@ PB double pb_erfc_short(double x) {
   q = FMAD(q, t, 0.37512474216446256679);
   q = FMAD(q, t, 0.99998781158691076614);
   q = FMAD(q, t, -1.2655116997770197919);
-  double y = t * pb_exp_f64(q - c * c);
+  double y = t * pb_exp_short(q - c * c);
   y = x < 0. ? 2. - y : y;
   return x != x ? x : y;
 }
-/* for 0 <= a: exp(-a^2) f(t) / (a + 4), t = (a - 4) / (a + 4); c is what rounding took from a^2 and the ratio */
-PB double pb_erfc_far(double a) {
-  a = a > 28. ? 28. : a;
-  double u = a + 4., r = 1. / u, t = (a - 4.) * r, s = a * a, q = 1.2073816594065525682e-9;
-  q = FMAD(q, t, 2.6544545083480169217e-10);
-  q = FMAD(q, t, -1.5275288899906478597e-8);
-  q = FMAD(q, t, 8.2382408561476012403e-10);
-  q = FMAD(q, t, 1.2252882070645251702e-7);
-  q = FMAD(q, t, -7.5968993286695022327e-8);
-  q = FMAD(q, t, -8.4365161205617937188e-7);
-  q = FMAD(q, t, 1.4249464173304701126e-6);
-  q = FMAD(q, t, 4.6923839137546395262e-6);
-  q = FMAD(q, t, -1.8861473378981354123e-05);
-  q = FMAD(q, t, -3.6342038149469714876e-6);
-  q = FMAD(q, t, 0.00017681308065604067929);
-  q = FMAD(q, t, -0.00045505297165692804501);
-  q = FMAD(q, t, -0.00028095893593912011285);
-  q = FMAD(q, t, 0.0061120557083863917237);
-  q = FMAD(q, t, -0.026370053329181022068);
-  q = FMAD(q, t, 0.076381514903710806816);
-  q = FMAD(q, t, -0.17401093724089230449);
-  q = FMAD(q, t, 0.33085158787831584497);
-  q = FMAD(q, t, -0.54085383131319760759);
-  q = FMAD(q, t, 0.77320870226523068976);
-  q = FMAD(q, t, -0.97654872908088242425);
-  q = FMAD(q, t, 1.0959956610004911414);
-  q *= r;
-  double c = FMAD(-(4. - (u - a)), r, FMAD(-u, r, 1.)) - FMAD(a, a, -s), y = pb_exp_f64(-s) * q;
-  return FMAD(y, c, y);
+/* for 0 <= a: exp(-a^2) f(t) / (a + 4), t = 1 - 8 / (a + 4). What rounding takes from a + 4, from its reciprocal, from
+   t, f, the product, a^2 and the exponent's rest is put back: one in a thousand of it is enough. */
+PB double pb_erfc_far(double x) {
+  double a = pb_least_f64(28., x), u = a + 4., v = u - a, r = 1. / u, t = FMAD(r, -8., 1.), w = t * t;
+  double off = FMAD(-u, r, 1.) - ((a - (u - v)) + (4. - v)) * r;
+  double slope = FMAD(t, FMAD(t, -0.265, 0.632), -0.894);
+  off = FMAD(slope, FMAD(r, -8., 1. - t), off * FMAD(t - 1., slope, 1.));
+  double h = 1.7261619975950997e-09;
+  h = FMAD(h, t, 5.269773250798135e-10);
+  h = FMAD(h, t, -1.7391950168504673e-08);
+  h = FMAD(h, t, -1.6098595397427118e-10);
+  h = FMAD(h, t, 1.2634530171702609e-07);
+  h = FMAD(h, t, -7.434014017498341e-08);
+  h = FMAD(h, t, -8.476228993594096e-07);
+  h = FMAD(h, t, 1.4234026481647935e-06);
+  h = FMAD(h, t, 4.6949977975757904e-06);
+  h = FMAD(h, t, -1.8860556594787633e-05);
+  h = FMAD(h, t, -3.6353266338444797e-06);
+  h = FMAD(h, t, 0.00017681273016769065);
+  double l = -0.0004550526578175091;
+  l = FMAD(l, t, -0.000280958850553411);
+  l = FMAD(l, t, 0.006112055653122169);
+  l = FMAD(l, t, -0.026370053341857068);
+  l = FMAD(l, t, 0.0763815149094336);
+  l = FMAD(l, t, -0.1740109372398466);
+  l = FMAD(l, t, 0.33085158787801017);
+  l = FMAD(l, t, -0.5408538313132375);
+  l = FMAD(w * w, w * w * t * h, FMAD(l, t, 0.7732087022652371));
+  double m = FMAD(l, t, -0.976548729080882), g = FMAD(m, t, 5.763837412032923e-17), f = 1.095995661000491 + g, q = f * r;
+  double rest = FMAD(FMAD(l, t, -0.976548729080882 - m), t, FMAD(m, t, 5.763837412032923e-17 - g)) + ((1.095995661000491 - f) + g);
+  double ql = FMAD(rest, r, FMAD(f, r, -q));
+  double s = a * a, n = FMAD(s, -PB_LOG2E_f64, 6755399441055743.0), k = n - 6755399441055743.0;
+  double most = FMAD(k, -0x1.62e42feep-1, -s), least = FMAD(k, -0x1.a39ef35793c76p-33, FMAD(-a, a, s));
+  double d = most + least, p = pb_exp_core_f64(d);
+  off += (most - d) + least;
+  return pb_scaled_f64(q, FMAD(q, p, FMAD(off, FMAD(q, p, q), ql)), n, -(uint64_t)(s > 707.), -(uint64_t)(s > 746.));
 }
 PB double pb_erf_near(double x) {
   double s = x * x, p = -1.353329442039291382e-7;
@@ -387,21 +415,19 @@ PB double pb_erf_near(double x) {
   return FMAD(x, p, x);
 }
 PB double pb_erf_f64(double x) {
-  double a = fabs(x), y = a < 0.65 ? pb_erf_near(x) : copysign(1. - pb_erfc_far(a), x);
-  y = x == 0. ? x : y;
-  return x != x ? x : y;
+  double a = fabs(x);
+  return copysign(a < 0.65 ? pb_erf_near(a) : 1. - pb_erfc_far(a), x);
 }
 PB double pb_erfc_f64(double x) {
   double a = fabs(x), y = pb_erfc_far(a);
   y = x < 0. ? 2. - y : y;
-  y = a < 0.65 ? 1. - pb_erf_near(x) : y;
-  return x != x ? x : y;
+  return a < 0.47 ? 1. - pb_erf_near(x) : y;
 }
 
 /* x^y: x < 0 is defined for whole y only */
 PB double pb_powf_f64(double x, double y) { return pow(x, y); }
 PB double pb_pow_short(double x, double y) {
-  double a = fabs(x), r = pb_exp_f64(y * pb_log_f64(a)), whole = rint(y), half = y * 0.5;
+  double a = fabs(x), r = pb_exp_short(y * pb_log_f64(a)), whole = rint(y), half = y * 0.5;
   int odd = (whole == y) & (rint(half) != half);
   double below = odd ? -r : r, far = (a > 1.) == (y > 0.) ? INFINITY : 0.;
   below = whole != y ? NAN : below;
@@ -432,14 +458,6 @@ PB float pb_acos_f32(float x) { return (float)(2. * pb_atan_short(sqrt((1. - (do
 PB float pb_atan2_f32(float y, float x) { return (float)pb_atan2_f64((double)y, (double)x); }
 PB float pb_erfc_f32(float x) { return (float)pb_erfc_short((double)x); }
 PB float pb_powf_f32(float x, float y) { return (float)pb_pow_short((double)x, (double)y); }
-PB float pb_sinh_f32(float x) {
-  double e = pb_exp_f64((double)fabsf(x)), y = 0.5 * (e - 1. / e);
-  return fabsf(x) < 0x1p-10f ? FMA(x * x * x, 0x1.555556p-3f, x) : x != x ? x : (float)copysign(y, (double)x);
-}
-PB float pb_cosh_f32(float x) {
-  double e = pb_exp_f64((double)x);
-  return (float)(0.5 * (e + 1. / e));
-}
 PB_WIDE(asinh)
 PB_WIDE(acosh)
 PB_WIDE(atanh)
@@ -448,8 +466,6 @@ PB_WIDE(atanh)
 
 #define PB_BOTH(T, N)                                                                                \
   PB T pb_sigmoid_##N(T x) { return (T)1 / ((T)1 + pb_exp_##N(-x)); }                                \
-  PB T pb_log2_##N(T x) { return (T)(pb_log_f64((double)x) * 0x1.71547652b82fep+0); }                \
-  PB T pb_log10_##N(T x) { return (T)(pb_log_f64((double)x) * 0x1.bcb7b1526e50ep-2); }               \
   /* a comparison with a NaN is false, so m is b there; a condition on one argument alone, which may be the     \
      same for a whole loop, would keep the compiler from vectors */                                            \
   PB T pb_max_##N(T a, T b) { T m = a > b ? a : b; return a != a ? a : m; }                          \
@@ -463,13 +479,10 @@ PB_BOTH(double, f64)
   PB float pb_##f##_f32(float x) { return one(x); }                                                  \
   PB double pb_##f##_f64(double x) { return two(x); }
 PB_PLAIN(sqrt, sqrtf, sqrt)
-PB_PLAIN(abs, fabsf, fabs)
 PB_PLAIN(floor, floorf, floor)
 PB_PLAIN(ceil, ceilf, ceil)
 PB_PLAIN(trunc, truncf, trunc)
 PB_PLAIN(rint, rintf, rint)
-PB float pb_copysign_f32(float a, float b) { return copysignf(a, b); }
-PB double pb_copysign_f64(double a, double b) { return copysign(a, b); }
 PB int64_t pb_abs_i64(int64_t x) { return x < 0 ? -x : x; }
 PB int64_t pb_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 PB int64_t pb_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
