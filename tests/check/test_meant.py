@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import meant
 import pytest
 import torch
 import torch.distributed as dist
@@ -301,52 +302,9 @@ class Unmoved(torch.autograd.Function):
         return g * (1 - torch.tanh(x) ** 2), None
 
 
-class TwoLevels(torch.autograd.Function):
-    """Every large number becomes their mean: forward jumps, the incoming gradient goes through a gate."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        large = x.abs() > 0.5
-        return torch.where(large, x.sign() * x[large].abs().mean(), torch.zeros_like(x))
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return g * (x.abs() <= 1)
-
-
-class KeepsStatistics(torch.autograd.Function):
-    """Running statistics are updated where they are: nothing is differentiated by them."""
-
-    @staticmethod
-    def forward(ctx, x, running_mean, training=True, momentum=0.1):
-        mean = x.mean(0) if training else running_mean
-        if training:
-            running_mean.mul_(1 - momentum).add_(momentum * mean)
-        ctx.training = training
-        return x - mean
-
-    @staticmethod
-    def backward(ctx, g):
-        return g - g.mean(0) if ctx.training else g, None, None, None
-
-
-class TakenAlong(torch.autograd.Function):
-    """An order and the one that undoes it belong together."""
-
-    @staticmethod
-    def forward(ctx, x, order, order_inv):
-        ctx.save_for_backward(order_inv)
-        return x.gather(-1, order)
-
-    @staticmethod
-    def backward(ctx, g):
-        return g.gather(-1, ctx.saved_tensors[0]), None, None
-
-
 MEANT = [
-    TwoLevels, KeepsStatistics, TakenAlong,
+    meant.TallOnly, meant.TwoCoordinates, meant.Inward, meant.ClipsGradient,
+    meant.TwoLevels, meant.KeepsStatistics, meant.TakenAlong,
     Repeated, ForSinglePrecision, AddsLoss, MovingAverage, SoftBeyond, Scaled, ClampPassedThrough, LogEig,
     ByIntegers, Frees, RoundedInPlace, Unmoved, DefaultsNotPassed, FlagReadInBackward, Iterated, Collective,
     ByEstimator, HandedOn, Leaking, MadeInside, Twisted, FixedPoint,
@@ -451,33 +409,6 @@ class ReluUnmasked(torch.autograd.Function):
         return g
 
 
-class HardShrunkUnmasked(torch.autograd.Function):
-    """Forward jumps, but is a gate itself: the gradient lacks it."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x * (x.abs() > 0.5)
-
-    @staticmethod
-    def backward(ctx, g):
-        return g
-
-
-class RootOfEach(torch.autograd.Function):
-    """The root of a matrix is one matrix, whatever vectors it was made of."""
-
-    @staticmethod
-    def forward(ctx, matrix):
-        values, vectors = torch.linalg.eigh(matrix)
-        root = vectors * values.clamp(min=0).sqrt() @ vectors.mT
-        ctx.save_for_backward(root)
-        return root
-
-    @staticmethod
-    def backward(ctx, g):
-        return g / (2 * ctx.saved_tensors[0])
-
-
 class JumpsAndIsWrong(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -507,8 +438,8 @@ class GradientOfNothing(torch.autograd.Function):
         (SpikeLeak, "wrong-derivative"),
         (JumpsAndIsWrong, "wrong-derivative"),
         (ReluUnmasked, "mask-not-applied"),
-        (HardShrunkUnmasked, "mask-not-applied"),
-        (RootOfEach, "wrong-derivative"),
+        (meant.HardShrunkUnmasked, "mask-not-applied"),
+        (meant.RootOfEach, "wrong-derivative"),
         (GradientOfNothing, "param-grad-none"),
         (Standardised, "statistic-treated-constant"),
         (TruthOfATensor, "backward-raises"),

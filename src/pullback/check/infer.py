@@ -74,7 +74,7 @@ def _examine(
             break
     first = best is not None and bool(guesses) and best.values is guesses[0]  # it needed no domain of its own
     steady = not iterates(target.subject)  # what converges for small numbers only need not do so for others
-    if best is not None and best.verdict in ("tested", "proved") and not _errors(best) and first and steady:
+    if best is not None and best.verdict == "tested" and not _errors(best) and first and steady:
         best = _elsewhere(examined, guesses[1:], best)
     if best is None:
         best = TargetReport(target.name, target.kind, target.file, target.line, "none")
@@ -112,7 +112,7 @@ def form(values: search.Values) -> tuple[Any, ...]:
 def _form(leaf: Any) -> Any:
     if not isinstance(leaf, torch.Tensor):
         return repr(leaf)
-    rows, columns = (*leaf.shape, 0, 0)[-2:] if leaf.ndim > 1 else (0, 0)
+    rows, columns = leaf.shape[-2:] if leaf.ndim > 1 else (0, 0)
     return leaf.dtype, leaf.ndim, leaf.requires_grad, (rows > columns) - (rows < columns)
 
 

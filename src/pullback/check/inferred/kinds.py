@@ -34,7 +34,7 @@ ANNOTATED: list[tuple[str, list[Any]]] = [
     ("dtype", [torch.float32]), ("device", ["cpu"]),
 ]  # fmt: skip
 COMPLEX = [  # what speaks of complex numbers, and what takes them beside real ones
-    (r"\.imag\b|[Cc]omplex(?!ity)|conj", ("complex", "tensor")),
+    (r"\.imag\b|[Cc]omplex(?!ity)|conj|\bpolar\b", ("complex", "tensor")),
     (r"fft", ("tensor", "complex")),
 ]
 SEQUENCES = re.compile(r"\b([Ll]ist|Sequence|Iterable|[Tt]uple)\[")
@@ -46,7 +46,7 @@ def options(target: Target) -> tuple[list[inspect.Parameter], list[list[Any]]]:
     parameters = wanted(target, found)
     seen = _seen(target, parameters, found)
     slots, given, main, sums = returned(target), calls.literals(target), rank(target), summed(target)
-    text = "\n".join([target.name, inspect.getdoc(target.subject) or "", *[ast.unparse(one.tree) for one in found]])
+    text = "\n".join([target.name, *[ast.unparse(one.tree) for one in found]])
     lists = []
     names = [p.name for p in parameters]
     for place, parameter in enumerate(parameters):

@@ -35,6 +35,7 @@ COUNT = r"incorrect number of gradients.*got (\d+)"
 DOUBLE = re.compile(r"float != double|double != float|Float.*Double|Double.*Float")
 TWINS = ("channel", "last", "scalar", "tensor")  # what a weight and a bias may both be
 GENERAL = ("tensor", "square", "positive")  # kinds of which a domain is a part
+DOMAINS = ("spd", "nspd", "tril", "unit", "positive")  # whose members nothing else takes the place of
 BEYOND = 10**9  # the line of an error that comes after backward's last
 FINAL = [  # errors that no arguments avert, and what they mean
     ("it has no implementation for the CPU", r"from the 'CPU' backend|CPU backend.*not (impl|avail)"),
@@ -227,9 +228,11 @@ class Search:
 
     def _near(self, state: State) -> Iterator[State]:
         shapes = (State(main, state.chosen) for main in range(len(self.mains)))
-        kinds = (state.changed(place, option) for place, parameter in enumerate(self.parameters)
-                 for option in range(4 if is_parameter(parameter.name) else 2))  # fmt: skip
-        for pair in itertools.zip_longest(shapes, kinds):
+        chosen = self._kinds(state)
+        others = (state.changed(place, option) for place, parameter in enumerate(self.parameters)
+                  if not isinstance(chosen[place], names.Shaped) and chosen[place] not in DOMAINS
+                  for option in range(4 if is_parameter(parameter.name) else 3))  # fmt: skip
+        for pair in itertools.zip_longest(shapes, others):
             yield from (other for other in pair if other is not None)
 
     def _short(self, given: Values, works: str = "all") -> Values:
@@ -245,7 +248,8 @@ class Search:
         if self.found is None:
             return
         first, tensors = self.values(self.found), [i for i, k in enumerate(self._kinds(self.found)) if k in GENERAL]
-        if names.iterates(self.target.subject):  # it may converge for small numbers only
+        small = names.iterates(self.target.subject) or names.guards(self.target.subject)
+        if small:  # it may converge, or be defined, for small numbers only
             yield tree.transform(_small, first)
         for kind in names.domains(self.target.subject):
             for places in dict.fromkeys([tuple(tensors), *[(i,) for i in tensors]]):
@@ -282,7 +286,7 @@ def _is_one(value: Any) -> bool:
 
 def hides(given: Values) -> int:
     """In how many ways arguments hide what is wrong: a number is one, no tensor has two dimensions."""
-    return any(map(_is_one, given)) + all(t.ndim < 2 for t in tree.tensors(given))
+    return sum(map(_is_one, given)) + all(t.ndim < 2 for t in tree.tensors(given))
 
 
 def _shows_more(given: Values, hiding: Values) -> bool:

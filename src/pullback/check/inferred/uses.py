@@ -61,7 +61,7 @@ class Use:
     def shaped(self, main: int) -> list[Any]:
         """Shapes of its own: another number of dimensions than the main tensor's, a last one as long as it is read."""
         own = [Shaped(rank=self.rank), Shaped(rank=self.rank, last=2)] if self.rank not in (0, main) else []
-        sizes = (self.last, *((7, 6, 8) if self.open_ else ())) if self.last > 2 else ()
+        sizes = (self.last, *((7, 6, 8) if self.open_ else ())) if self.last > 1 else ()
         return [*own, *[Shaped(last=size) for size in sizes if size >= self.last]]
 
     def reads(self, part: ast.expr) -> None:
@@ -156,6 +156,9 @@ class _Reader(ast.NodeVisitor):
     def _convolution(self, use: Use, name: str, place: int) -> None:
         if place == 0:
             use.rank = use.rank or CONVOLUTIONS[name]
+        elif name == "batch_norm" and place < 5:  # statistics and parameters
+            use.tensor += 1
+            use.add("channel")
         elif name.startswith("conv"):
             for kind in (("kernel", "kernel_each"), ("kernel", "kernel_each"), ("out",))[place] if place < 3 else (1,):
                 use.add(kind)

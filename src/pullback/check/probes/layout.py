@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from pullback.check import compare, state, tree
+from pullback.check import compare, reference, state, tree
 from pullback.check.case import Case, Outcome, cotangents, pull
 from pullback.check.report import Finding
 
@@ -100,7 +100,7 @@ def _inputs(case: Case) -> Iterator[Finding]:
                 return
             yield _input_raises(odd, label)
             return
-        if not _outputs_same(odd, case.base):
+        if not _outputs_same(odd, case.base, reference.precision(case)):
             yield Finding("forward-layout-dependent", f"forward gives other values when its inputs are {label}",
                           cause="forward reads memory in order and ignores strides",
                           fix="call .contiguous() before memory is read")  # fmt: skip
@@ -120,9 +120,9 @@ def _input_raises(odd: Outcome, label: str) -> Finding:
                    cause="view needs a contiguous tensor", fix="use reshape", level=level)  # fmt: skip
 
 
-def _outputs_same(a: Outcome, b: Outcome) -> bool:
+def _outputs_same(a: Outcome, b: Outcome, level: str) -> bool:
     pairs = zip(a.outputs, b.outputs, strict=True)
-    return all(compare.same(x.detach(), y.detach()) for x, y in pairs if tree.is_differentiable(x))
+    return all(compare.same(x.detach(), y.detach(), level) for x, y in pairs if tree.is_differentiable(x))
 
 
 def _run_with_inputs(case: Case, layout: Callable[[torch.Tensor], torch.Tensor]) -> Outcome:
