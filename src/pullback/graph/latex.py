@@ -24,9 +24,10 @@ from pullback.graph.structure import Prod
 def latex(term: Term) -> str:
     r"""An expression as LaTeX.
 
+    >>> import sympy as sp
     >>> x = sp.Symbol("x", real=True)
-    >>> latex(r.Softmax(x, sp.Tuple(-1), sp.S.One) * f.sigmoid(x))
-    '\\sigma{\\left(x \\right)} \\operatorname{softmax}_{-1}{\\left(x \\right)}'
+    >>> latex(r.Softmax(x, sp.Tuple(-1), sp.S.One))
+    '\\operatorname{softmax}_{-1}{\\left(x \\right)}'
     """
     return str(_Latex().doprint(everywhere(term, _seen)))
 
