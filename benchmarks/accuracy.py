@@ -319,6 +319,30 @@ def binade_map(worst: torch.Tensor) -> str:
     return "".join(LEVELS[int((w > limits).sum())] for w in worst if w >= 0)
 
 
+def number_line(worst: torch.Tensor, width: int) -> str:
+    """Both maps in one line, from the least to the greatest number, ``width`` binades to a character."""
+    positive, negative = worst.view(2, -1, width).amax(2)
+    return f"{binade_map(negative.flip(0))}0{binade_map(positive)}"
+
+
+def spread(lines: list[Line]) -> str:
+    """Where the errors are, and for how many inputs in 100: a line for each value and gradient."""
+    columns = "".join(f"≤ {edge:g}".rjust(8) for edge in EDGES[:-1]) + "more".rjust(8)
+    rows = []
+    for line in lines:
+        for what, tally in line.both():
+            shares = (f"{100 * n / max(tally.count, 1):8.3g}" for n in tally.above)
+            places = number_line(tally.binades, 1 if line.form == "float16" else 4)
+            rows.append(f"{line.form:9}{what:9}{line.subject:14}{places:133}{''.join(shares)}")
+    return "\n".join([f"{'':165}{columns}", *rows])
+
+
+def spreads(lines: list[Line]) -> str:
+    """Where the errors are, entry by entry."""
+    names = dict.fromkeys(line.entry for line in lines)
+    return "\n\n".join(f"{n}\n\n```text\n{spread([line for line in lines if line.entry == n])}\n```" for n in names)
+
+
 def table(lines: list[Line]) -> str:
     """All lines as Markdown."""
     rows = [HEADER, ["---", "---", "---", *["---:"] * 4], *(line.cells() for line in lines)]
@@ -341,7 +365,10 @@ def page(lines: list[Line], count: int) -> str:
     return (
         f"Measured by `python benchmarks/accuracy.py --write` with PyTorch {torch.__version__}, on CPU: all finite\n"
         f"inputs of bfloat16 and float16, and {count} of float32, evenly by bit pattern. The bars: {bars}.\n"
-        f"The references differ from mpmath by at most {differ:.2g} ULP.\n\n{table(lines)}\n"
+        f"The references differ from mpmath by at most {differ:.2g} ULP.\n\n{table(lines)}\n\n"
+        "Where the errors are: the numbers from the least to the greatest, four binades to a character (in float16\n"
+        "one), and the share of the inputs, in %, that is off by so many ULP.\n\n"
+        f"{spreads(lines)}\n"
     )
 
 

@@ -6,6 +6,7 @@ committed; on the page every entry has a line of text instead.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import torch
 from pullback._tolerances import CERTIFIED
 from pullback.functional.listing import FAMILIES
 from pullback.functional.record import RECORDS, Record
+from pullback.nn import CLASSES
 
 PAGE = Path(__file__).parents[1] / "catalogue.md"
 START, END = "<!-- entries: written by docs/pages/catalogue.py -->", "<!-- end of entries -->"
@@ -47,19 +49,29 @@ def line(values: torch.Tensor) -> str:
     return "".join(LEVELS[min(int(8 * float(v)), 7)] for v in scaled)
 
 
+def plain(signature: inspect.Signature) -> str:
+    """The arguments with their defaults, without types."""
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=bare, return_annotation=signature.empty)).replace(repr(print), "print")
+
+
 def row(record: Record) -> list[str]:
     """One row of the table."""
     drawn = [f"`{line(v)}`" for v in curve(record, 17)[1:]]
     learns = ", ".join(f"{n} = {p.initial:g}" for n, p in record.parameters.items() if isinstance(p.initial, float))
-    names = [f"`{record.name}`", record.module and f"`{record.module}`", f"`{record.headline}`"]
+    module = record.module and f"`{record.module}{plain(CLASSES[record.module].arguments)}`"
+    names = [f"`{record.name}{plain(inspect.signature(record.function))}`", module, f"`{record.headline}`"]
     cells = [*names, learns or ", ".join(record.parameters), f"{record.bits:g} bit", *drawn, record.source]
     return [cell.replace("|", "\\|") for cell in cells]
 
 
 def section(family: str) -> str:
     """One family: a heading and a table."""
-    rows = [HEADER, ["---"] * len(HEADER), *(row(r) for _, r in sorted(RECORDS.items()) if r.family == family)]
-    return f"## {family}: {FAMILIES[family]}\n\n" + "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    records = [r for _, r in sorted(RECORDS.items()) if r.family == family]
+    rows = [HEADER, ["---"] * len(HEADER), *map(row, records)]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    eager = "".join(f"\n- `{r.name}`: {r.unfused}" for r in records if r.unfused)
+    return f"## {family}: {FAMILIES[family]}\n\n{table}" + (f"\n\nNot fused:\n{eager}" if eager else "")
 
 
 def page() -> str:

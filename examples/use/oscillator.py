@@ -54,8 +54,8 @@ def main(count: int = 600) -> None:
         solutions.plot(x, model(x).detach(), color=color, linestyle="--", label=name)
     shared.draw_runs(losses, runs, "u″ + π²u = 0")
     losses.set_yscale("log")
-    solutions.set(title="solutions", xlabel="x")
-    solutions.legend()
+    solutions.set(title="solutions", xlabel="x", ylim=(-1.3, 2.0))  # with room for the legend
+    solutions.legend(loc="upper center", ncols=2)
     figure.savefig("oscillator.png")
 
 

@@ -43,12 +43,23 @@ def test_unknown_fault_says_what_comes_near():
 
 
 def test_one_fault_is_read_without_reading_the_others():
-    program = "import sys; from pullback_lint.catalogue import fault; fault('PB201'); print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    loaded = modules("from pullback_lint.catalogue import fault; fault('PB201')")
     assert [name for name in loaded if re.search(r"\.PB\d+$", name)] == ["pullback_lint.faults.PB201"]
 
 
-EVERYWHERE = {"no-setup-context", "no-jvp", "no-vmap", "needs-input-grad-waste"}
+def modules(program):
+    """The modules that a program leaves loaded."""
+    command = [sys.executable, "-c", f"import sys\n{program}\nprint(*sys.modules)"]
+    return subprocess.run(command, input="", capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_a_text_with_nothing_to_lint_loads_neither_rules_nor_what_reads_syntax_trees():
+    loaded = set(modules("from pullback_lint.cli import main; main(['--isolated', '-'])"))
+    assert not loaded & {"ast", "json", "tokenize", "tomllib", "dataclasses", "shutil", "pullback_lint.engine"}
+    assert len([name for name in loaded if name.startswith("pullback_lint")]) < 20
+
+
+EVERYWHERE = {"no-setup-context", "no-jvp", "no-vmap", "needs-input-grad-waste", "saved-for-frozen"}
 """Notes that come with code which is short."""
 
 

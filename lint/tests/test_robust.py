@@ -1,6 +1,7 @@
 import ast
 import copy
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,12 @@ def test_torn_texts_do_not_stop_the_linter(seed):
         start = rng.randrange(len(text))
         text = text[:start] + rng.choice(["", "(", "\n", "*", "é", text[:30]]) + text[start + rng.randrange(5) :]
     lint(text)
+
+
+@pytest.mark.parametrize("parameters", ["ctx, *args", "*, a", "ctx"])
+def test_forwards_that_name_no_input_do_not_stop_the_linter(parameters):
+    for text in SOURCES:
+        lint(re.sub(r"def forward\([^)]*\)", f"def forward({parameters})", text))
 
 
 def mutate(rng, tree):

@@ -24,6 +24,41 @@ class ColumnsAddedOnce(Function):
         return grad, None
 
 
+@wrong("duplicate-index-overwrite", shapes=[(9,), (4,)])
+class TableInterpolated(Function):
+    """Two writes to the same entries, each of which reads, adds and writes."""
+
+    @staticmethod
+    def forward(ctx, x, table):
+        place = torch.sigmoid(x) * (len(table) - 1)
+        low = place.detach().floor().long()
+        ctx.save_for_backward(low, place - low)
+        ctx.count = len(table)
+        return table[low] * (1 - place + low) + table[low + 1] * (place - low)
+
+    @staticmethod
+    def backward(ctx, g):
+        low, part = ctx.saved_tensors
+        grad = g.new_zeros(ctx.count)
+        grad[low] += g * (1 - part)
+        grad[low + 1] += g * part
+        return None, grad
+
+
+@wrong("wrong-derivative", shapes=[(2, 3, 4)])
+class CovarianceHalf(Function):
+    """It is right for incoming gradients that are symmetric, not only for those that are one number."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x @ x.mT
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g @ ctx.saved_tensors[0]
+
+
 @wrong("duplicate-index-overwrite", shapes=[(2, 12)], extra=(4, 2))
 class OverlappingMaximum(Function):
     """The index is found in forward, where one element may be the largest of two windows."""
@@ -158,6 +193,41 @@ class PairsApart(Function):
         apart = x[:, None] - y[None]
         unit = (g / apart.norm(dim=-1))[..., None] * apart
         return unit.sum(1), -unit.sum(0)
+
+
+@wrong("uninitialised-grad", shapes=[(6, 3), (3,)])
+class SeenAlong(Function):
+    """Of a single number either all is seen or nothing: it takes rows."""
+
+    @staticmethod
+    def forward(ctx, points, along):
+        depth = points @ along
+        seen = depth > 0
+        ctx.save_for_backward(points, along, seen)
+        return depth[seen].sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        points, along, seen = ctx.saved_tensors
+        grad = points.new_empty(points.shape)
+        grad[seen] = g * along
+        return grad, g * points[seen].sum(0)
+
+
+@wrong("global-state", shapes=[(5,)])
+class CountsDown(Function):
+    """No random number is drawn: what differs from call to call is a counter."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        CountsDown.calls += 1
+        return x * (1 + 1 / CountsDown.calls)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * (1 + 1 / CountsDown.calls)
 
 
 @wrong("wrong-derivative", shapes=[(4, 6)], extra=(1,))

@@ -261,7 +261,38 @@ class Sparse(Taker):
         return None, numbers, None, dense
 
 
+class Remembered(Taker):
+    @staticmethod
+    def forward(ctx, rows, labels, memory, momentum):
+        ctx.memory, ctx.momentum = memory, momentum
+        ctx.save_for_backward(rows, labels)
+        return rows.mm(ctx.memory.t())
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        rows, labels = ctx.saved_tensors
+        grad = grad_output.mm(ctx.memory)
+        fresh = ctx.memory.clone()
+        for row, label in zip(rows, labels, strict=True):
+            fresh[label] = ctx.momentum * fresh[label] + (1 - ctx.momentum) * row
+        return grad, None, None, None
+
+
+class Prepended(Taker):
+    @staticmethod
+    def forward(ctx, compute, length, *tensors):
+        if not all(t.ndim for t in tensors[:length]):
+            raise ValueError("tensors")
+        ctx.compute = lambda *ts: compute(*ts[:length])
+        return keep(ctx, tensors, ctx.compute)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, None, *Taker.backward(ctx, grad_output)
+
+
 TAKERS = [
+    Remembered, Prepended,
     Convolution, Images, Heads, Linear, Masked, Picked, Reduced, Configured, Set, Read, Chosen, Unpacked, Called,
     Factored, Symmetric, Repeated, Refusing, Normalised, Numbered, Wrapped,
     Sparse,

@@ -31,6 +31,8 @@ class Spoils(mutants.Product):
     def backward(ctx, grad_output):
         torch.set_default_dtype(torch.float16)
         torch.use_deterministic_algorithms(True)
+        torch.autograd.set_detect_anomaly(True)
+        torch.set_num_threads(torch.get_num_threads() + 1)
         raise KeyError("on purpose")
 
 
@@ -49,6 +51,9 @@ def state() -> dict[str, object]:
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "fill": torch.utils.deterministic.fill_uninitialized_memory,
         "grad": torch.is_grad_enabled(),
+        "anomaly": (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()),
+        "intra": torch.get_num_threads(),
+        "autocast": (torch.is_autocast_enabled("cpu"), torch.get_default_device()),
         "threads": threading.active_count(),
         "classes": [dict(vars(cls)) for cls in classes],
         "hooks": len(torch.nn.modules.module._global_forward_pre_hooks),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import meant
 import pytest
 import torch
 import torch.distributed as dist
@@ -302,6 +303,8 @@ class Unmoved(torch.autograd.Function):
 
 
 MEANT = [
+    meant.TallOnly, meant.TwoCoordinates, meant.Inward, meant.ClipsGradient,
+    meant.TwoLevels, meant.KeepsStatistics, meant.TakenAlong,
     Repeated, ForSinglePrecision, AddsLoss, MovingAverage, SoftBeyond, Scaled, ClampPassedThrough, LogEig,
     ByIntegers, Frees, RoundedInPlace, Unmoved, DefaultsNotPassed, FlagReadInBackward, Iterated, Collective,
     ByEstimator, HandedOn, Leaking, MadeInside, Twisted, FixedPoint,
@@ -435,6 +438,8 @@ class GradientOfNothing(torch.autograd.Function):
         (SpikeLeak, "wrong-derivative"),
         (JumpsAndIsWrong, "wrong-derivative"),
         (ReluUnmasked, "mask-not-applied"),
+        (meant.HardShrunkUnmasked, "mask-not-applied"),
+        (meant.RootOfEach, "wrong-derivative"),
         (GradientOfNothing, "param-grad-none"),
         (Standardised, "statistic-treated-constant"),
         (TruthOfATensor, "backward-raises"),

@@ -129,10 +129,11 @@ class WrongSilu(Silu):
         return grad_output * s * (1 + x * (1 - s)), None
 
 
-def test_a_right_pointwise_gradient_is_proved() -> None:
+def test_a_right_gradient_that_can_be_read_is_proved() -> None:
     (target,) = check(Silu, numbers(3, 4), 1.5).targets
     assert target.verdict == "proved"
-    assert check(planted(*KINDS["rows"][:2], 0, 0, 0.0), numbers(3, 4)).targets[0].verdict == "tested"
+    assert check(planted(*KINDS["rows"][:2], 0, 0, 0.0), numbers(3, 4)).targets[0].verdict == "proved"
+    assert check(planted(*KINDS["opaque"][:2], 0, 0, 0.0), numbers(3, 4)).targets[0].verdict == "tested"
 
 
 def test_a_wrong_one_gets_the_formula_and_the_patch() -> None:

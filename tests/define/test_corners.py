@@ -112,3 +112,15 @@ def test_a_builtin_is_a_smooth_function(smooth: Any) -> None:
     for spike in (pb.surrogate(lambda x: (x > 0).to(x.dtype), like=smooth), lambda x: stepped(x, 1.0)):
         (found,) = torch.autograd.grad(spike(x).sum(), x)
         assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("made", [lambda f: pb.surrogate(f, torch.sigmoid, name="other"),
+                                  lambda f: pb.straight_through(f, name="other")])  # fmt: skip
+def test_a_name_given_leaves_the_callers_function_as_it_is(made: Any) -> None:
+    def step(x: torch.Tensor, at: float = 0.0) -> torch.Tensor:
+        """One above."""
+        return (x > at).to(x.dtype)
+
+    other = made(step)
+    assert (other.__name__, other.__doc__, step.__name__) == ("other", "One above.", "step")
+    assert other(torch.tensor([-1.0, 1.0], requires_grad=True)).tolist() == [0.0, 1.0]

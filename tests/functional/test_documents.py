@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from entries import check_kinks, check_values
+from properties import PROPERTIES, kinks_are_as_documented
 
 from pullback.functional.listing import FAMILIES
 from pullback.functional.record import RECORDS, Record
@@ -45,9 +45,15 @@ def test_every_certified_entry_is_on_the_page_of_accuracy() -> None:
     assert [r.name for r in RECORDS.values() if r.certified and f"| {r.name} | pullback | bfloat16 |" not in text] == []
 
 
+# dear, or of other entries
+ELSEWHERE = {"compiled", "exported", "fused_is_eager", "the_checker_finds_no_fault", "large_calls_keep_the_minimum"}
+
+
 def test_the_entry_of_contributing_passes_the_suite(shown: Record) -> None:
-    check_values(shown)
-    check_kinks(shown)
+    alike = RECORDS["swish"]
+    asked = [check for name, (check, rs) in PROPERTIES.items() if alike in rs and name not in ELSEWHERE]
+    for check in (*asked, kinks_are_as_documented):
+        check(shown)
     layer = module_class(shown)(3)
     assert repr(layer) == "Gate(num_parameters=3)"
     assert layer.beta.tolist() == pytest.approx([1.0] * 3)

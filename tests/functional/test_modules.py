@@ -21,6 +21,12 @@ from pullback.nn.module import Entry
 
 EVERY = pytest.mark.parametrize("cls", CLASSES.values(), ids=list(CLASSES))
 LEARNING = [c for c in CLASSES.values() if "num_parameters" in c.arguments.parameters]
+CONSTRAINED = [
+    pytest.param(c, n, id=f"{c.__name__}.{n}")
+    for c in CLASSES.values()
+    for n, p in c.record.parameters.items()
+    if p.above is not None
+]
 SCALES = pytest.mark.parametrize("cls", LEARNING, ids=lambda c: c.__name__)
 
 
@@ -77,11 +83,7 @@ def setattr_value(module: Entry, name: str, value: Any) -> None:
     module.assign(name, module.record.parameters[name], value.detach())
 
 
-@pytest.mark.parametrize(
-    ("cls", "name"),
-    [(c, n) for c in CLASSES.values() for n, p in c.record.parameters.items() if p.above is not None],
-    ids=lambda v: getattr(v, "__name__", v),
-)
+@pytest.mark.parametrize(("cls", "name"), CONSTRAINED)
 def test_constraints_hold_and_assign(cls: type[Entry], name: str) -> None:
     module, parameter = cls(), cls.record.parameters[name]
     assert_gradients([getattr(module, name)], [torch.tensor([parameter.initial])])
@@ -91,6 +93,74 @@ def test_constraints_hold_and_assign(cls: type[Entry], name: str) -> None:
     assert_values([getattr(module, name)], [torch.tensor([2.5])])
     with pytest.raises(UsageError, match=f"{name} is above"):
         setattr(module, name, -1.0)
+
+
+@torch.no_grad()
+def copied(value: torch.Tensor) -> None:
+    value.copy_(torch.full((2,), 2.5))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda value: nn.init.constant_(value, 2.5),
+        lambda value: nn.init.uniform_(value, 2.5, 2.5),
+        lambda value: value.data.fill_(2.5),
+        lambda value: value.detach()[:].fill_(2.5),
+        lambda value: [one.data.fill_(2.5) for one in value.data.unbind()],
+        lambda value: torch.add(value.data * 0, 2.5, out=value.data),
+        torch.inference_mode()(lambda value: value.fill_(2.5)),
+        copied,
+    ],
+    ids=["constant_", "uniform_", "data", "slice", "elements", "out", "inference mode", "no_grad"],
+)
+@pytest.mark.parametrize("name", ["PACT", "SpikeErf"])
+def test_a_constrained_parameter_is_changed_in_place(name: str, change: Any) -> None:
+    module = CLASSES[name](2)
+    (learned,) = module.record.parameters
+    change(getattr(module, learned))
+    assert_gradients([getattr(module, learned)], [torch.full((2,), 2.5)])
+    with pytest.raises(UsageError, match=f"{learned} is above 0"):
+        getattr(module, learned).data.fill_(-1.0)
+
+
+def test_a_constrained_value_is_otherwise_a_tensor() -> None:
+    module, other = CLASSES["PACT"](2, alpha=[1.0, 2.0]), CLASSES["PACT"](2)
+    made = [module.alpha * 1, torch.cat([module.alpha]), module.alpha.clone(), module.alpha.unbind()[0]]
+    assert {type(t) for t in made[:3]} == {torch.Tensor}
+    assert_gradients([pickle.loads(pickle.dumps(module.alpha.detach()))], [torch.tensor([1.0, 2.0])])
+    (module.alpha * torch.tensor([1.0, 3.0])).sum().backward()
+    assert_gradients([module.raw_alpha.grad], [torch.tensor([1.0, 3.0]) * torch.sigmoid(module.raw_alpha)])
+    other.alpha = module.alpha
+    assert_gradients([other.alpha], [module.alpha])
+    nn.utils.parametrize.register_parametrization(other, "raw_alpha", Halved())
+    other.alpha = 3.0
+    assert_gradients([other.alpha], [torch.full((2,), 3.0)])
+
+
+class Halved(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x / 2
+
+    def right_inverse(self, x: torch.Tensor) -> torch.Tensor:
+        return 2 * x
+
+
+@pytest.mark.parametrize(("cls", "name"), CONSTRAINED)
+def test_constraints_hold_where_softplus_is_zero(cls: type[Entry], name: str) -> None:
+    module, x = cls(), torch.tensor([-3.0, -1e-3, 0.0, 1e-3, 5.0], requires_grad=True)
+    getattr(module, f"raw_{name}").data.fill_(-200.0)
+    out = module(x)
+    found = torch.autograd.grad(out.sum(), [x, *module.parameters()], materialize_grads=True)
+    assert all(torch.isfinite(t).all() for t in (out, *found))
+
+
+def test_replaced_models_are_traced_by_fx() -> None:
+    plain = nn.Sequential(model(), CLASSES["SwiGLU"](), CLASSES["Snake"](2))
+    x = torch.randn(3, 4)
+    traced = torch.fx.symbolic_trace(pb.nn.replace(plain))
+    assert_values([traced(x)], [plain(x)])
+    assert [n.target for n in traced.graph.nodes if n.op == "call_module"][-2:] == ["1", "2"]
 
 
 @pytest.mark.parametrize(("old", "new"), [(o, n) for o, n in counterparts().items()], ids=lambda c: c.__module__)
@@ -185,6 +255,7 @@ def test_replace_says_what_is_wrong(arguments: Any, match: str) -> None:
         (lambda: CLASSES["Snake"](gamma=1), "is made as Snake"),
         (lambda: CLASSES["PACT"](alpha=-1.0), "alpha is above 0"),
         (lambda: CLASSES["PACT"](alpha="a"), "alpha is a number"),
+        (lambda: CLASSES["PACT"](alpha=torch.ones(1, requires_grad=True) * 2), "alpha takes numbers, which it copies"),
         (lambda: CLASSES["Snake"](2, alpha=[1.0, 2.0, 3.0]), "alpha is a number, or 2 of them"),
         (lambda: CLASSES["Snake"](0), "num_parameters is a positive whole number"),
         (lambda: CLASSES["Snake"](2.5), "num_parameters is a positive whole number"),

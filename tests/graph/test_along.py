@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import exact_arrays
+import mpmath
+import numpy as np
 import pytest
 import torch
 from formulas import ALONG, STRUCTURED, Case
 from formulas_more import COMPLEX, PIECES
 from test_derive import can_have_gradient, inputs, plain, printed, second
 
-from pullback._tolerances import gradient_tolerance
+from pullback._tolerances import gradient_tolerance, value_tolerance
 from pullback.graph.parse import parse
 from pullback.graph.source import function_source
 
@@ -29,6 +32,42 @@ def test_equals_autograd(name: str) -> None:
     torch.testing.assert_close(got, want, **roughly)
     if not case.once:
         torch.testing.assert_close(second(got, tensors), second(want, tensors), **roughly)
+
+
+STEP = mpmath.mpf(10) ** -20
+
+
+@pytest.mark.parametrize("name", ALONG)
+def test_equals_mpmath(name: str) -> None:
+    """The printed gradient is that of the formula as written, by differences in 60 digits."""
+    case = ALONG[name]
+    arguments = inputs(name, case, shapes=True)
+    tensors = {k: v for k, v in arguments.items() if isinstance(v, torch.Tensor)}
+    out = printed(case).apply(*arguments.values())
+    weight = torch.linspace(0.5, 1.5, out.numel(), dtype=torch.float64).reshape(out.shape)
+    got = dict(zip(tensors, torch.autograd.grad(out, list(tensors.values()), weight), strict=True))
+    with mpmath.workdps(60):
+        function = plain(case, {"torch": exact_arrays.torch, "F": exact_arrays.functional})
+        digits = {k: as_numbers(v) if k in tensors else mpmath.mpf(v) for k, v in arguments.items()}
+
+        def loss(name: str, place: tuple[int, ...], by: mpmath.mpf) -> mpmath.mpf:
+            moved = digits[name].copy()
+            moved[place] += by
+            out = exact_arrays.numbers(function(**{**digits, name: moved}))
+            return (out * as_numbers(weight)).sum().item()
+
+        for name, grad in got.items():
+            for place in map(tuple, torch.ones_like(grad).nonzero().tolist()):
+                want = (loss(name, place, STEP) - loss(name, place, -STEP)) / (2 * STEP)
+                error = float(abs(grad[place].item() - want))
+                assert error <= value_tolerance(torch.float64).rtol * (1 + abs(want)), (name, place)
+
+
+def as_numbers(tensor: torch.Tensor) -> exact_arrays.Numbers:
+    flat = [mpmath.mpf(v) for v in tensor.flatten().tolist()]
+    made = np.empty(len(flat), dtype=object)
+    made[:] = flat
+    return exact_arrays.numbers(made.reshape(tuple(tensor.shape)))
 
 
 @pytest.mark.parametrize("text", ["z / (1 + z.abs())", "z / z.abs()", "torch.sqrt(z ** 2)", "torch.exp(a * z)"])

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
-from formulas import CASES
+from formulas import ALONG, CASES, STRUCTURED
+from formulas_more import COMPLEX, PIECES
 
 from pullback.cli.derive import main
 from pullback.errors import UsageError
 from pullback.graph.parse import parse
-from pullback.graph.source import autograd_source, function_source
+from pullback.graph.source import autograd_source, function_source, latex_source
 
 SWISH = """\
 import pullback as pb
@@ -48,6 +50,38 @@ def test_prints_latex(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert r"\frac{\partial L}{\partial w} &= \begin{cases}" in out
     assert out.startswith(r"\begin{aligned}")
+
+
+_PROGRAMMERS = re.compile(
+    r"torch|lambda|operand|math\.|\*\*|==|Moved|Summed|Softmax|LogSum|Amax|Amin|\b(Mean|Prod|None|True|False|spread|nonzero"
+    r"|shaped|summed|count|modulus|conj|absolute|where|like|shape)\b"
+)
+_WRITTEN = dict(
+    list({**ALONG, **STRUCTURED, **PIECES, **COMPLEX, **CASES}.items())[::3]
+)  # a sample: deriving takes time
+
+
+def test_latex_is_mathematics() -> None:
+    """No name of ours, no Python, and nothing left open, in any formula of the tables."""
+    for name, case in _WRITTEN.items():
+        text = latex_source(parse(case.text, numbers=case.numbers, domain=case.domain))
+        assert not _PROGRAMMERS.search(text), (name, text)
+        assert text.count("{") == text.count("}"), (name, text)
+        assert text.count(r"\left") == text.count(r"\right"), (name, text)
+        assert not re.search(r"(?<!\})_\{[^{}]*\}_", text), (name, text)  # two subscripts are no LaTeX
+
+
+@pytest.mark.parametrize(
+    ("text", "gradient"),
+    [
+        ("torch.softmax(x, -1)", r"y \left(g - \sum_{-1}{\left(g y \right)}\right)"),
+        ("(x * x).mean()", r"\frac{2 g x}{n}"),
+        ("(h @ w) * h", r"\sum_{\to h}{\left(g \left(h w\right) \right)}"),
+        ("torch.cumsum(x, dim=0)", r"\operatorname{flip}\left(\operatorname{cumsum}"),
+    ],
+)
+def test_latex_of_what_is_not_pointwise(text: str, gradient: str) -> None:
+    assert gradient in latex_source(parse(text, domain="real"))
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,55 @@ RIGHT: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "softsign": (lambda x: x / (1 + x.abs()), lambda g, x: g / (1 + x.abs()) ** 2),
     "log_cosh": (lambda x: torch.log(torch.cosh(x)), lambda g, x: g * torch.tanh(x)),
 }
+
+
+def rows(x: torch.Tensor) -> torch.Tensor:
+    """The sums of the last dimension, kept."""
+    return x.sum(-1, keepdim=True)
+
+
+def layer_norm(g: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    deviation = (x.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+    unit, n = (x - x.mean(-1, keepdim=True)) / deviation, x.shape[-1]
+    return (g - rows(g) / n - unit * rows(g * unit) / n) / deviation
+
+
+ALONG: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
+    "sum of squares": (lambda x: (x**2).sum(), lambda g, x: g * 2 * x, ((5,),)),
+    "mean": (lambda x: x.mean(-1), lambda g, x: (g / x.shape[-1]).unsqueeze(-1).expand_as(x), ((5, 3),)),
+    "softmax": (
+        lambda x: torch.softmax(x, -1),
+        lambda g, x: torch.softmax(x, -1) * (g - rows(g * torch.softmax(x, -1))),
+        ((4, 5),),
+    ),
+    "log softmax": (lambda x: torch.log_softmax(x, -1), lambda g, x: g - torch.softmax(x, -1) * rows(g), ((4, 5),)),
+    "log sum": (lambda x: torch.logsumexp(x, 0), lambda g, x: g * torch.softmax(x, 0), ((2,),)),
+    "matrices": (lambda x, y: x @ y, lambda g, x, y: (g @ y.T, x.T @ g), ((4, 5), (5, 6))),
+    "einsum": (
+        lambda x, y: torch.einsum("bi,bj->bij", x, y),
+        lambda g, x, y: (torch.einsum("bij,bj->bi", g, y), torch.einsum("bij,bi->bj", g, x)),
+        ((4, 3), (4, 2)),
+    ),
+    "layer norm": (lambda x: F.layer_norm(x, (x.shape[-1],)), layer_norm, ((5, 2),)),
+    "length": (
+        lambda x: x.norm(dim=-1),
+        lambda g, x: g.unsqueeze(-1) * x / x.norm(dim=-1, keepdim=True),
+        ((4, 5),),
+    ),
+    "outer": (lambda x, y: x.unsqueeze(-1) * y, lambda g, x, y: (g @ y, x @ g), ((4,), (5,))),
+    "running sum": (lambda x: x.cumsum(0), lambda g, x: g.flip(0).cumsum(0).flip(0), ((6,),)),
+    "largest": (
+        lambda x: x.amax(-1),
+        lambda g, x: torch.where(x == x.amax(-1, keepdim=True), g.unsqueeze(-1), torch.zeros_like(x)),
+        ((2, 3),),
+    ),
+    "difference": (lambda x: x[1:] - x[:-1], lambda g, x: F.pad(g, (1, 0)) - F.pad(g, (0, 1)), ((5,),)),
+    "bias": (lambda x, y: x * y, lambda g, x, y: (g * y, (g * x).sum(0)), ((4, 5), (5,))),
+    "in place": (lambda x: (x * 2).add_(x.sum()), lambda g, x: g * 2 + g.sum(), ((5,),)),
+    "a size in a number": (lambda x: x.sum() / 5, lambda g, x: (g / x.numel()).expand(5), ((5,),)),
+}
+"""Right ones that are not pointwise: forward, backward, and the shapes of the arguments."""
+
 WRONG: dict[str, tuple[Callable[..., Any], Callable[..., Any], str]] = {
     "sign": (
         lambda x: x * sigmoid(x),
@@ -101,6 +150,36 @@ def test_right_ones_are_proved(name: str) -> None:
     forward = wrapped.get(forward, forward)
     judged = prove(hand_written(forward, backward), *arguments(forward))
     assert {judgement.verdict for judgement in judged.values()} == {"proved"}
+
+
+@pytest.mark.parametrize("name", ALONG)
+def test_right_ones_along_dimensions_are_proved(name: str) -> None:
+    """For all values of small tensors, and never judged by a size that is written as a number."""
+    forward, backward, shapes = ALONG[name]
+    judged = prove(hand_written(forward, backward), *(torch.rand(shape, dtype=torch.float64) for shape in shapes))
+    assert {judgement.verdict for judgement in judged.values()} == {"proved"}
+
+
+@pytest.mark.parametrize(
+    ("name", "backward"),
+    [
+        ("softmax", lambda g, x: torch.softmax(x, -1) * (g - (g * torch.softmax(x, -1)).sum())),
+        ("matrices", lambda g, x, y: (g @ y.T, (x.T @ g) / 2)),
+        ("layer norm", lambda g, x: (g - rows(g) / x.shape[-1]) / (x.var(-1, unbiased=False, keepdim=True)).sqrt()),
+        ("bias", lambda g, x, y: (g * y, (g * x).mean(0))),
+        ("largest", lambda g, x: g.unsqueeze(-1).expand_as(x)),
+    ],
+)
+def test_wrong_ones_along_dimensions_are_not(name: str, backward: Callable[..., Any]) -> None:
+    forward, _, shapes = ALONG[name]
+    judged = prove(hand_written(forward, backward), *(torch.rand(shape, dtype=torch.float64) for shape in shapes))
+    assert list(judged.values())[-1].verdict == "wrong"
+
+
+def test_one_tensor_given_twice_is_two_arguments() -> None:
+    x = torch.rand(3, dtype=torch.float64)
+    judged = prove(hand_written(lambda x, y: x**2 * y, lambda g, x, y: (g * 2 * x * y, g * x**2)), x, x)
+    assert {name: judgement.verdict for name, judgement in judged.items()} == {"x": "proved", "y": "proved"}
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,6 +17,8 @@ class BaselineError(Exception):
 
 def text(findings: Iterable[Finding]) -> str:
     """What is known, as a baseline's text."""
+    import json
+
     counts = Counter(finding.key for finding in findings)
     return json.dumps({"version": VERSION, "findings": dict(sorted(counts.items()))}, indent=1) + "\n"
 
@@ -28,6 +29,8 @@ def new(path: Path, findings: Iterable[Finding]) -> list[Finding]:
     Raises:
         BaselineError: The file is missing or malformed.
     """
+    import json
+
     try:
         known = Counter(dict(json.loads(path.read_text("utf-8"))["findings"]))
     except (OSError, ValueError, KeyError, TypeError) as error:

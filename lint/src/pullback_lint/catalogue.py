@@ -69,6 +69,16 @@ def fault(key: str) -> Fault:
     return found
 
 
+def family(prefix: str) -> list[Fault]:
+    """The faults whose codes begin with a prefix such as `PB2`, `PB20` or `PB2xx`; none for anything else.
+
+    Args:
+        prefix: In either case, shorter than a code.
+    """
+    start = prefix.upper().rstrip("X")
+    return [_read(code) for code in codes() if code.startswith(start)] if start.startswith("PB") else []
+
+
 @functools.cache
 def codes() -> tuple[str, ...]:
     """All codes, sorted, without reading the pages."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
 from pullback_lint import __version__, baseline, sources
-from pullback_lint.catalogue import SEVERITIES, UnknownFaultError, fault
+from pullback_lint.catalogue import SEVERITIES, UnknownFaultError, family, fault
 from pullback_lint.config import Config, ConfigError, load
 from pullback_lint.finding import Finding
 from pullback_lint.report import FileResult, Report, at_level
@@ -46,18 +47,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def explain(key: str) -> int:
-    """Print the page of a fault.
+    """Print the page of a fault, or of several faults the first lines.
 
     Args:
-        key: Its code or name.
+        key: Its code or name, or what their codes begin with.
     """
+    several = family(key)
+    if len(several) > 1:
+        print("\n".join(f"{item.code} {item.name} ({item.severity}): {item.summary}" for item in several))
+        return 0
     record = fault(key)
     print(f"# {record.code} {record.name} ({record.severity})\n\n{record.page}", end="")
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="pullback-lint", description=DESCRIPTION)
+    shape = functools.partial(argparse.HelpFormatter, width=100)  # asking for the terminal's width loads archivers
+    parser = argparse.ArgumentParser(prog="pullback-lint", description=DESCRIPTION, formatter_class=shape)
     add = parser.add_argument
     add("paths", nargs="*", metavar="PATH", help="files, directories, notebooks; - for standard input (default: .)")
     add("--stdin-filename", default="-", metavar="FILE", help="what standard input is called, and where it lies")
@@ -76,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         "--jobs", "-j", type=_count, default=0, metavar="N", help="processes; 0 for one per CPU if there are many files"
     )
     add("--isolated", action="store_true", help="do not read pyproject.toml")
-    add("--explain", metavar="CODE", help="print the page of a fault, by code or name")
+    add("--explain", metavar="CODE", help="print the page of a fault, by code or name; of a prefix, a list")
     add("--version", action="version", version=f"pullback-lint {__version__}")
     return parser
 

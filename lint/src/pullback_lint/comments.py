@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import re
-import tokenize
+from typing import TYPE_CHECKING
 
-from pullback_lint.finding import Finding
-from pullback_lint.model.function import Function
+if TYPE_CHECKING:
+    from pullback_lint.finding import Finding
+    from pullback_lint.model.function import Function
 
 _COMMENT = re.compile(r"#\s*pullback:\s*(?P<word>ignore-file|ignore|surrogate)\s*(?:\[(?P<keys>[^\]]*)\])?")
 
@@ -32,6 +32,9 @@ def read(source: str) -> Comments:
     found = Comments()
     if "pullback:" not in source:
         return found
+    import io
+    import tokenize
+
     try:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type == tokenize.COMMENT:

@@ -5,36 +5,18 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
 from pullback_lint import comments, rules
 from pullback_lint.catalogue import fault
-from pullback_lint.finding import Finding
+from pullback_lint.finding import Finding, Target
 from pullback_lint.model.function import Function
 from pullback_lint.model.module import Module
 from pullback_lint.problem import Problem
-
-_WORDS = ("Function", "def backward", "custom_op", "triton_op", "pullback")
-"""A file without any of these words holds nothing to lint."""
-
-_RELEVANT = re.compile(
-    r"class\s+\w+\s*\([^)]*Function\s*[,)]|def backward|custom_op\(|triton_op\(|(?:import|from) pullback"
-)
-"""Nor does one with these words, but none in the place of a base class, a definition, a decorator or an import."""
-
-SYNTAX_ERROR = "PB000"
-
-
-class Target(NamedTuple):
-    """A Function or operator that was read."""
-
-    name: str
-    line: int
-    kind: str
+from pullback_lint.relevance import is_relevant
 
 
 class Result(NamedTuple):
@@ -51,11 +33,6 @@ class Result(NamedTuple):
     targets: tuple[Target, ...] = ()
     lines: int = 0
     error: str = ""
-
-
-def is_relevant(source: str) -> bool:
-    """Whether a text can contain anything that a rule looks at."""
-    return any(word in source for word in _WORDS) and _RELEVANT.search(source) is not None
 
 
 def lint(source: str, path: str = "-", *, place: Path | None = None) -> Result:
@@ -101,14 +78,18 @@ def _findings(module: Module, path: str) -> tuple[Finding, ...]:
 def _problems(module: Module, ignored: comments.Comments) -> Iterator[tuple[ModuleType, Function | None, Problem]]:
     for function in module.functions:
         function.is_surrogate = comments.is_surrogate(ignored, function)
-        for rule in all_rules():
-            if hasattr(rule, "check_function"):
-                for problem in rule.check_function(function):
-                    yield rule, function, problem
-    for rule in all_rules():
-        if hasattr(rule, "check_module"):
-            for problem in rule.check_module(module):
-                yield rule, None, problem
+        for rule in _having("check_function"):
+            for problem in rule.check_function(function):
+                yield rule, function, problem
+    for rule in _having("check_module"):
+        for problem in rule.check_module(module):
+            yield rule, None, problem
+
+
+@functools.cache
+def _having(check: str) -> tuple[ModuleType, ...]:
+    """The rules that look at Functions, or at modules."""
+    return tuple(rule for rule in all_rules() if hasattr(rule, check))
 
 
 @functools.cache
@@ -177,14 +158,3 @@ def _target(module: Module, target: Function | None, problem: Problem) -> tuple[
 
 def _kind(function: Function) -> str:
     return "torch.library" if function.is_operator else "autograd.Function"
-
-
-def select(findings: Iterable[Finding], chosen: Iterable[str], ignored: Iterable[str]) -> list[Finding]:
-    """The findings that are chosen and not ignored, by code, prefix of a code, or name."""
-    chosen, ignored = tuple(chosen), tuple(ignored)
-    return [item for item in findings if (not chosen or matches(item, chosen)) and not matches(item, ignored)]
-
-
-def matches(finding: Finding, keys: Iterable[str]) -> bool:
-    """Whether a finding has one of the codes, prefixes of codes, or names."""
-    return any(finding.name == key or finding.code.startswith(key.upper()) for key in keys)

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pullback_lint.problem import Edit
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pullback_lint.problem import Edit
+
+
+class Target(NamedTuple):
+    """A Function or operator that was read."""
+
+    name: str
+    line: int
+    kind: str
 
 
 class Finding(NamedTuple):
@@ -54,3 +65,14 @@ class Finding(NamedTuple):
     def key(self) -> str:
         """What stays the same when lines move: the file, target, code and argument."""
         return f"{self.path}::{self.target}::{self.code}::{self.argument or ''}"
+
+
+def select(findings: Iterable[Finding], chosen: Iterable[str], ignored: Iterable[str]) -> list[Finding]:
+    """The findings that are chosen and not ignored, by code, prefix of a code, or name."""
+    chosen, ignored = tuple(chosen), tuple(ignored)
+    return [item for item in findings if (not chosen or matches(item, chosen)) and not matches(item, ignored)]
+
+
+def matches(finding: Finding, keys: Iterable[str]) -> bool:
+    """Whether a finding has one of the codes, prefixes of codes, or names."""
+    return any(finding.name == key or finding.code.startswith(key.upper()) for key in keys)

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from pullback_lint.catalogue import SEVERITIES
-from pullback_lint.engine import Target
-from pullback_lint.finding import Finding
+from pullback_lint.finding import Finding, Target
 
 
 class FileResult(NamedTuple):

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pullback_lint import fixes, notebooks, sources
-from pullback_lint.engine import is_relevant, lint, select
-from pullback_lint.finding import Finding
+from pullback_lint import sources
+from pullback_lint.finding import Finding, select
+from pullback_lint.relevance import is_relevant
 from pullback_lint.report import FileResult
 
 MIN_FILES_PER_JOB = 40
@@ -39,7 +39,11 @@ class Options(NamedTuple):
 
 
 def lint_text(source: str, path: str, options: Options, place: Path | None = None) -> FileResult:
-    """Lint one source text."""
+    """Lint one source text; the linter itself is loaded for the first one that may hold something."""
+    if not is_relevant(source):
+        return FileResult(path)
+    from pullback_lint.engine import lint
+
     result = lint(source, path, place=place)
     return FileResult(path, _chosen(result.findings, path, options), result.targets, result.lines, result.error)
 
@@ -57,12 +61,13 @@ def lint_file(path: Path, options: Options) -> tuple[FileResult, int]:
     if options.fix and is_relevant(text):
         text, fixed = repaired(text, name, options, path)
         if fixed:
-            path.write_bytes(text.encode(sources.encoding(path)))
+            sources.write(path, text)
     return lint_text(text, name, options, path), fixed
 
 
 def repaired(text: str, name: str, options: Options, place: Path | None = None) -> tuple[str, int]:
     """A source text with all repaired that the options allow, and how many findings that are."""
+    from pullback_lint import fixes
 
     def findings(source: str) -> Iterable[Finding]:
         return lint_text(source, name, options, place).findings
@@ -72,6 +77,8 @@ def repaired(text: str, name: str, options: Options, place: Path | None = None) 
 
 def lint_notebook(text: str, name: str, path: Path, options: Options) -> FileResult:
     """Lint a notebook's JSON."""
+    from pullback_lint import notebooks
+
     try:
         notebook = notebooks.read(text)
     except notebooks.NotebookError as error:
@@ -113,6 +120,9 @@ def rare_collection() -> Iterator[None]:
 def _in_processes(paths: Sequence[Path], options: Options, jobs: int) -> list[tuple[FileResult, int]]:
     from concurrent.futures import ProcessPoolExecutor
 
+    from pullback_lint.engine import all_rules
+
+    all_rules()  # loaded once, for all processes that are forked
     with ProcessPoolExecutor(jobs, initializer=gc.set_threshold, initargs=(200_000, 20, 100)) as pool:
         task = functools.partial(lint_file, options=options)
         return list(pool.map(task, paths, chunksize=max(1, len(paths) // (jobs * 8))))

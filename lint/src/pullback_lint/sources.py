@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import fnmatch
 import os
 import sys
-import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -88,13 +88,23 @@ def read(path: Path) -> str:
         SyntaxError: Its declared encoding does not exist.
         UnicodeDecodeError: It is not in its encoding.
     """
-    return path.read_bytes().decode(encoding(path))
+    data = path.read_bytes()
+    return data.decode(_encoding(data))
 
 
-def encoding(path: Path) -> str:
-    """The encoding of a Python file."""
-    with path.open("rb") as file:
-        return tokenize.detect_encoding(file.readline)[0]
+def write(path: Path, text: str) -> None:
+    """Give a Python file another text, in the encoding that it has."""
+    path.write_bytes(text.encode(_encoding(path.read_bytes())))
+
+
+def _encoding(data: bytes) -> str:
+    """The encoding of a Python file, from its bytes."""
+    if not data.startswith(codecs.BOM_UTF8) and b"coding" not in b"".join(data.split(b"\n", 2)[:2]):
+        return "utf-8"
+    import io
+    import tokenize
+
+    return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
 
 
 def standard_input() -> str:

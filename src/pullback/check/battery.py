@@ -28,6 +28,7 @@ WRONG = (
     "statistic-treated-constant", "mask-not-applied", "wrong-reduction-axis", "grad-output-scalarised",
     "second-output-grad-dropped", "duplicate-index-overwrite", "reduction-mismatch", "param-grad-averaged",
     "nondiff-mark-wrong", "recompute-no-enable-grad", "param-grad-none", "global-state", "elementwise-jacobian",
+    "intended-mismatch",
 )  # fmt: skip
 SECOND = ("double-backward-intermediate", "once-differentiable-missing", "second-derivative-wrong")
 IMPLIES = {  # a fault and what follows from it, not worth a finding of its own
@@ -39,6 +40,7 @@ IMPLIES = {  # a fault and what follows from it, not worth a finding of its own
                       "noncontig-raw-memory", "nonlinear-backward", "mask-not-applied",
                       "double-backward-intermediate"),
     **dict.fromkeys(WRONG, SECOND),
+    "global-state": (*SECOND, "not-deterministic"),
     "inner-backward-call": SECOND,
     "saved-before-inplace": ("wrong-derivative", *SECOND),
     "inplace-unmarked": ("ctx-tensor-stale", "returns-input-view"),
@@ -80,6 +82,11 @@ def chosen(names: Collection[str] | None) -> Iterator[None]:
         yield
     finally:
         _asked.reset(token)
+
+
+def is_limited() -> bool:
+    """Whether only some of the probes were asked for."""
+    return _asked.get() is not None
 
 
 def known(names: Collection[str]) -> None:
@@ -205,9 +212,16 @@ def _add(report: TargetReport, finding: Finding) -> None:
 def _line(target: Target) -> int | None:
     backward = own_backward(target.function) if target.function else target.backward
     try:
-        return inspect.getsourcelines(inspect.unwrap(backward))[1] if backward else target.line
+        return _definition(backward) if backward else target.line
     except (OSError, TypeError):
         return target.line
+
+
+def _definition(function: Any) -> int:
+    """The line of `def`, below any decorators."""
+    lines, first = inspect.getsourcelines(inspect.unwrap(function))
+    heads = (number for number, line in enumerate(lines) if line.lstrip().startswith(("def ", "async def ")))
+    return first + next(heads, 0)
 
 
 def _conclude(case: Case, report: TargetReport) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pullback.check import battery, groups, state
+import torch
+
+from pullback.check import battery, groups, state, tree
 from pullback.check.inferred import search
-from pullback.check.inferred.names import is_parameter
+from pullback.check.inferred.names import is_parameter, iterates
 from pullback.check.report import TargetReport
 from pullback.check.target import Target
 
@@ -60,20 +63,57 @@ def _examine(
     looking, clock = search.Search(target), search.Clock(3 * search.SECONDS)
     with state.restored():
         guesses, reason = looking.run()
-    for values in itertools.chain(guesses, _later(looking)):
-        report = battery.examine(
-            target, values, intended=intended, reference=reference, evaluations=evaluations, inputs="inferred"
-        )
+    examined = functools.partial(
+        battery.examine, target, intended=intended, reference=reference, evaluations=evaluations, inputs="inferred"
+    )
+    for values in itertools.chain(_of_each_form(guesses), _later(looking)):
+        report = examined(values)
         if best is None or _excuses(report, best):
             best = report
         if not _doubtful(best) or clock.over():
             break
+    first = best is not None and bool(guesses) and best.values is guesses[0]  # it needed no domain of its own
+    steady = not iterates(target.subject)  # what converges for small numbers only need not do so for others
+    if best is not None and best.verdict == "tested" and not _errors(best) and first and steady:
+        best = _elsewhere(examined, guesses[1:], best)
     if best is None:
         best = TargetReport(target.name, target.kind, target.file, target.line, "none")
         best.unchecked = why(reason)
         battery.static(target, best)
     best.seconds = time.perf_counter() - started
     return best
+
+
+def _elsewhere(
+    examined: Callable[[search.Values], TargetReport], others: list[search.Values], best: TargetReport
+) -> TargetReport:
+    """The report on the first of other arguments whose gradients are wrong, else the one there is."""
+    if battery.is_limited():
+        return best
+    for values in others:
+        with battery.chosen(["values"]):
+            wrong = _errors(examined(values))
+        if wrong and _errors(report := examined(values)):
+            return report
+    return best
+
+
+def _of_each_form(guesses: list[search.Values]) -> Iterator[search.Values]:
+    """The first of those that differ in their sizes alone: what is wrong for it is not excused by another size."""
+    forms = [form(values) for values in guesses]
+    yield from (values for place, values in enumerate(guesses) if forms[place] not in forms[:place])
+
+
+def form(values: search.Values) -> tuple[Any, ...]:
+    """What arguments have in common that differ in their sizes alone: numbers, dimensions, wide, square or tall."""
+    return tuple(_form(leaf) for leaf in tree.leaves(values))
+
+
+def _form(leaf: Any) -> Any:
+    if not isinstance(leaf, torch.Tensor):
+        return repr(leaf)
+    rows, columns = leaf.shape[-2:] if leaf.ndim > 1 else (0, 0)
+    return leaf.dtype, leaf.ndim, leaf.requires_grad, (rows > columns) - (rows < columns)
 
 
 def _later(looking: search.Search) -> Iterator[search.Values]:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from pullback._torch import TorchDispatchMode
-from pullback.check import patch, sparsity
+from pullback.check import patch
 from pullback.check.case import Case
 from pullback.check.report import Finding, TargetReport
 from pullback.define.decorate import function_of
@@ -41,17 +41,15 @@ def _settled(case: Case, known: dict[str, Judgement], name: str) -> bool:
 
 
 def can_be_read(case: Case) -> bool:
-    """Whether the target computes element by element, in numbers and tensors of numbers alone."""
+    """Whether the target is code of its own that is short, not random, and computes one real tensor from real ones."""
     readable = case.target.function is not None or case.target.kind == "pullback.Function"
     outputs = [out for out in case.base.outputs if out.is_floating_point()]
     if not readable or len(case.base.outputs) != 1 or len(outputs) != 1 or case.is_random:
         return False
-    if not all(isinstance(v, (torch.Tensor, int, float)) and not _is_integral(v) for v in case.arguments.values):
+    tensors = [v for v in case.arguments.values if isinstance(v, torch.Tensor)]
+    if any(v.is_complex() for v in tensors) or len(tensors) < len(case.arguments.diff):
         return False
-    if _length(case) > LONGEST:
-        return False
-    found = [sparsity.pattern(case, case.arguments, leaf) for leaf in range(len(case.arguments.diff))]
-    return any(f.is_pointwise for f in found) and all(f.columns == 1 for f in found)
+    return _length(case) <= LONGEST
 
 
 def _length(case: Case) -> int:
@@ -69,10 +67,6 @@ def _length(case: Case) -> int:
     return int(counted.met)
 
 
-def _is_integral(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and not value.is_floating_point()
-
-
 def judgements(case: Case) -> dict[str, Judgement]:
     """What is known about each argument's gradient as a formula; nothing where it cannot be traced."""
     try:
@@ -87,7 +81,7 @@ def _about_values(finding: Finding) -> bool:
 
 def _with_formula(case: Case, finding: Finding, known: dict[str, Judgement]) -> Finding:
     judgement = known.get(finding.argument or "")
-    if judgement is None or not _about_values(finding) or judgement.verdict != "wrong":
+    if judgement is None or not _about_values(finding) or judgement.verdict != "wrong" or not judgement.formula:
         return finding
     formula = re.sub(rf"\b{COTANGENT}\b", case.target.incoming, judgement.formula)
     changed = patch.mending(case, finding.argument or "", formula)

@@ -144,7 +144,7 @@ def _agrees_with_differences(
         arguments = nudged(case.arguments, 7 + attempt)
         try:
             grads = gradients(arguments, incoming)
-            directions = [random_like(x, 17 + attempt) for x in arguments.differentiable]
+            directions = [_symmetric_like(x, random_like(x, 17 + attempt)) for x in arguments.differentiable]
             slope = stencil(_along(number, arguments, directions), step)
         except Exception:
             return False

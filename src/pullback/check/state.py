@@ -22,7 +22,7 @@ def restored() -> Iterator[None]:
     python_state, numpy_state = random.getstate(), numpy.random.get_state(legacy=False) if numpy else None
     torch_state, dtype, grad = torch.get_rng_state(), torch.get_default_dtype(), torch.is_grad_enabled()
     deterministic, warn_only = _determinism()
-    threads = torch.get_num_threads()
+    threads, anomaly = torch.get_num_threads(), _anomaly()
     try:
         with warnings.catch_warnings(), torch.enable_grad(), held():
             warnings.simplefilter("ignore")
@@ -38,10 +38,16 @@ def restored() -> Iterator[None]:
             torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
+        if _anomaly() != anomaly:
+            torch.autograd.set_detect_anomaly(*anomaly)
 
 
 def _determinism() -> tuple[bool, bool]:
     return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+
+
+def _anomaly() -> tuple[bool, bool]:
+    return torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
 
 
 def seed(value: int = SEED) -> None:

@@ -131,7 +131,7 @@ def _tell(change: Change, *, write: bool) -> None:
     """Show the change or make it, and say what became of each class."""
     path, before, after = change.path, change.before, change.after
     if after != before and write:
-        path.write_bytes(after.encode(sources.encoding(path)))
+        sources.write(path, after)
     elif after != before:
         lines = difflib.unified_diff(before.splitlines(True), after.splitlines(True), str(path), str(path))
         sys.stdout.writelines(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -46,10 +47,7 @@ def surrogate(
         tensor([1.])
     """
     like = with_parameter(like, next(iter(inspect.signature(_python_function(forward)).parameters), "x"))
-    wide = _with_parameters_of(forward, like)
-    if name is not None:
-        wide.__name__ = wide.__qualname__ = name
-    made = function_from(wide)
+    made = function_from(_named(_with_parameters_of(forward, like), name))
     chosen = tuple(inspect.signature(like).parameters) if args is None else (args,) if isinstance(args, str) else args
     return made.grad_like(chosen, like)  # type: ignore[no-any-return]
 
@@ -72,10 +70,7 @@ def straight_through(forward: Callable[..., R], arg: str | None = None, *, name:
         >>> rounded(x).backward(); x.grad
         tensor([1.])
     """
-    plain = _python_function(forward)
-    if name is not None:
-        plain.__name__ = plain.__qualname__ = name
-    made = function_from(plain)
+    made = function_from(_named(_python_function(forward), name))
     made.grad(arg or next(iter(made.__pullback__.params)))(lambda g: g)
     return made  # type: ignore[no-any-return]
 
@@ -105,6 +100,16 @@ def _with_parameters_of(forward: Callable[..., Any], like: Callable[..., Any]) -
     ordered = sorted((*own.parameters.values(), *extra), key=lambda p: p.default is not p.empty)
     wide.__signature__ = own.replace(parameters=ordered)  # type: ignore[attr-defined]
     return wide
+
+
+def _named(fn: Callable[..., Any], name: str | None) -> Callable[..., Any]:
+    """``fn`` under another name: a copy, as the function may be the caller's."""
+    if name is None:
+        return fn
+    own = types.FunctionType(fn.__code__, fn.__globals__, name, fn.__defaults__, fn.__closure__)
+    own.__kwdefaults__, own.__module__, own.__doc__ = fn.__kwdefaults__, fn.__module__, fn.__doc__
+    own.__dict__.update(fn.__dict__)
+    return own
 
 
 def _python_function(forward: Callable[..., Any]) -> Callable[..., Any]:

@@ -454,6 +454,7 @@ def ratio(x: torch.Tensor, numerator: torch.Tensor, denominator: torch.Tensor) -
     },
     source="Molina, Schramowski, Kersting 2019 (PAU), arXiv:1907.06732",
     module="Rational",
+    unfused="its code loops over as many coefficients as there are",
 )
 @function
 def rational(x: torch.Tensor, numerator: torch.Tensor, denominator: torch.Tensor) -> torch.Tensor:

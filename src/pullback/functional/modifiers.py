@@ -86,7 +86,7 @@ def clip_gradient(x: torch.Tensor, bound: float = 1.0) -> torch.Tensor:
 
 @clip_gradient.grad("x", surrogate=True)
 def _(g: torch.Tensor, bound: float) -> torch.Tensor:
-    return g.clamp(-bound, bound)
+    return -(-g.clamp(max=bound)).clamp(max=bound)  # without -bound, which a kernel would have to keep
 
 
 @entry(
@@ -95,6 +95,7 @@ def _(g: torch.Tensor, bound: float) -> torch.Tensor:
     gradient={"x": "g * min(1, max_norm / abs(g))"},
     source="Pascanu, Mikolov, Bengio 2012, arXiv:1211.5063",
     module="ClipGradientNorm",
+    unfused="a norm of all elements comes before the result",
 )
 @function
 def clip_gradient_norm(x: torch.Tensor, max_norm: float = 1.0, dim: int | tuple[int, ...] | None = None) -> Any:
@@ -146,6 +147,7 @@ def _(g: torch.Tensor) -> torch.Tensor:
     source="Neelakantan et al. 2015, arXiv:1511.06807",
     random=True,
     module="NoiseGradient",
+    unfused="random numbers are PyTorch's",
 )
 @function
 def noise_gradient(x: torch.Tensor, std: float = 0.0) -> torch.Tensor:
@@ -183,7 +185,14 @@ def _(g: torch.Tensor) -> None:
     return None
 
 
-@entry(FAMILY, "x", gradient={"x": "g"}, source="hooks of torch.Tensor, as a layer", module="LogGradient")
+@entry(
+    FAMILY,
+    "x",
+    gradient={"x": "g"},
+    source="hooks of torch.Tensor, as a layer",
+    module="LogGradient",
+    unfused="it calls a function of Python",
+)
 @function
 def log_gradient(x: torch.Tensor, log: Callable[[torch.Tensor], object] = print) -> torch.Tensor:
     """x; backward calls ``log`` with the gradient, detached. In eager code only.

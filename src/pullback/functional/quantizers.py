@@ -24,6 +24,7 @@ FAMILY = "quantiser"
     parameters={"step": Parameter(0.1, above=0.0)},
     source="Esser, McKinstry, Bablani, Appuswamy, Modha 2019, arXiv:1902.08153",
     module="LSQ",
+    unfused="its gradient counts the elements that share a step",
 )
 @function
 def lsq(x: torch.Tensor, step: torch.Tensor, low: int = -128, high: int = 127) -> torch.Tensor:
@@ -61,6 +62,7 @@ def _(g: torch.Tensor, x: torch.Tensor, step: torch.Tensor, low: int, high: int)
     parameters={"alpha": Parameter(6.0, above=0.0)},
     source="Choi et al. 2018, arXiv:1805.06085",
     module="PACTQuantizer",
+    unfused="it computes with a whole number of levels, which kernels take for a size",
     kinks={0.0: (0.0, 0.0)},
 )
 @function
@@ -75,7 +77,7 @@ def pact_quantize(x: torch.Tensor, alpha: torch.Tensor, levels: int = 255) -> to
     above = x >= alpha
     inside = (x > 0) & ~above
     clipped = torch.where(above, alpha, torch.where(inside, x, 0.0))
-    return keep((torch.round(clipped * (levels / alpha)) * (alpha / levels)).to(x.dtype), inside=inside, above=above)
+    return keep((torch.round(clipped / alpha * levels) / levels * alpha).to(x.dtype), inside=inside, above=above)
 
 
 @pact_quantize.grad("x", surrogate=True)

@@ -55,6 +55,8 @@ class Record:
         kinks: Documented points: an input, and the value and gradient there.
         domain: Where the function is defined.
         channel_dim: The dimension that the values of a parameter per channel belong to.
+        random: Whether two calls may give different gradients.
+        unfused: Why kernels do not serve it; empty if they do.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Record:
     domain: tuple[float, float] = (-4.0, 4.0)
     channel_dim: int = 1
     random: bool = False
+    unfused: str = ""
 
     @property
     def summary(self) -> str:
@@ -148,6 +151,7 @@ def facts(record: Record) -> str:
     if record.gradient:
         lines.append(f"Gradient: ``{each(record.gradient)}``")
     lines += [f"At {at:g}: value {value:g}, gradient {slope:g}" for at, (value, slope) in record.kinks.items()]
+    lines += [f"Not fused: {record.unfused}"] if record.unfused else []
     lines += [f"Source: {record.source}"] if record.source else []
     return "\n\n".join(lines)
 

@@ -116,7 +116,7 @@ def safe_pow(x: torch.Tensor, exponent: torch.Tensor | float) -> torch.Tensor:
 def _(g: torch.Tensor, x: torch.Tensor, exponent: torch.Tensor | float) -> torch.Tensor:
     w, e = upcast(x), torch.as_tensor(exponent)
     bad = ((w == 0) & (e < 1)) | ((w < 0) & (e != torch.round(e)))
-    return g * (exponent * torch.where(bad, 0.0, torch.pow(torch.where(bad, 1.0, w), exponent - 1)))
+    return g * (exponent * torch.where(bad, 0.0, safe_pow(torch.where(bad, 1.0, w), exponent - 1)))
 
 
 @safe_pow.grad("exponent")
@@ -187,9 +187,10 @@ def safe_atan2(y: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 def _(g: torch.Tensor, y: torch.Tensor, x: torch.Tensor) -> Any:
     v, w = torch.broadcast_tensors(upcast(y), upcast(x))
     zero = (v == 0) & (w == 0)
-    far = torch.where(zero, 1.0, torch.hypot(torch.where(zero, 1.0, v), w))
-    u = g / far
-    return torch.where(zero, 0.0, u * (w / far)), torch.where(zero, 0.0, -u * (v / far))
+    top = torch.where(zero, 1.0, torch.maximum(v.abs(), w.abs()))
+    a, b = v / top, w / top  # whose squares neither overflow nor vanish together
+    u = g / top / torch.where(zero, 1.0, a * a + b * b)
+    return u * b, torch.where(zero, 0.0, -u * a)
 
 
 def sinc_slope(x: torch.Tensor) -> torch.Tensor:
@@ -199,7 +200,8 @@ def sinc_slope(x: torch.Tensor) -> torch.Tensor:
     t = (near * 3.141592653589793) ** 2
     series = -1 / 3 + t * (1 / 30 + t * (-1 / 840 + t * (1 / 45360 + t * (-1 / 3991680 + t / 518918400))))
     pi = 3.141592653589793
-    return torch.where(small, pi * pi * near * series, (torch.cos(pi * far) - torch.sinc(far)) / far)
+    w = pi * far
+    return torch.where(small, pi * pi * near * series, (torch.cos(w) - torch.sin(w) / w) / far)
 
 
 @entry(FAMILY, "where(x == 0, 1, sin(pi * x) / (pi * x))", source="torch.sinc", kinks={0.0: (1.0, 0.0)})
@@ -211,7 +213,9 @@ def safe_sinc(x: torch.Tensor) -> torch.Tensor:
         >>> safe_sinc(torch.tensor([0.0, 0.5]))
         tensor([1.0000, 0.6366])
     """
-    return torch.sinc(x)
+    pi, zero = 3.141592653589793, x == 0
+    w = pi * torch.where(zero, 1.0, upcast(x))
+    return narrow(torch.where(zero, 1.0, torch.sin(w) / w), x)
 
 
 @safe_sinc.grad("x")
@@ -274,7 +278,14 @@ def plain_norm(x: torch.Tensor, dim: Dim = None, keepdim: bool = False) -> torch
     return x.square().sum(dim, keepdim).sqrt()
 
 
-@entry(FAMILY, plain_norm, text="sqrt(sum(x**2))", source="optax.safe_norm", kinks={0.0: (0.0, 0.0)})
+@entry(
+    FAMILY,
+    plain_norm,
+    text="sqrt(sum(x**2))",
+    source="optax.safe_norm",
+    kinks={0.0: (0.0, 0.0)},
+    unfused="a maximum of all elements comes first",
+)
 @function
 def safe_norm(x: torch.Tensor, dim: Dim = None, keepdim: bool = False) -> torch.Tensor:
     """The Euclidean norm, with a gradient of 0 at 0, and without overflow or underflow of the squares.
@@ -303,7 +314,7 @@ def _(g: torch.Tensor, x: torch.Tensor, dim: Dim, keepdim: bool) -> torch.Tensor
 
 def _dims(dim: Dim, rank: int) -> list[int]:
     """Dimensions as non-negative numbers."""
-    dims = range(rank) if dim is None else (dim,) if isinstance(dim, int) else dim
+    dims = range(rank) if dim is None else dim if isinstance(dim, tuple) else (dim,)
     return [d % rank for d in dims] if rank else []
 
 
@@ -324,6 +335,7 @@ def plain_normalize(x: torch.Tensor, dim: Dim = -1) -> torch.Tensor:
     plain_normalize,
     text="x / sqrt(sum(x**2))",
     source="torch.nn.functional.normalize, without its epsilon",
+    unfused="a maximum of all elements comes first",
 )
 @function
 def safe_normalize(x: torch.Tensor, dim: Dim = -1) -> torch.Tensor:
@@ -353,7 +365,13 @@ def plain_logsumexp(x: torch.Tensor, dim: Dim = -1, keepdim: bool = False) -> to
     return x.exp().sum(dim, keepdim).log()
 
 
-@entry(FAMILY, plain_logsumexp, text="log(sum(exp(x)))", source="torch.logsumexp")
+@entry(
+    FAMILY,
+    plain_logsumexp,
+    text="log(sum(exp(x)))",
+    source="torch.logsumexp",
+    unfused="a maximum of all elements comes first",
+)
 @function
 def safe_logsumexp(x: torch.Tensor, dim: Dim = -1, keepdim: bool = False) -> torch.Tensor:
     """log(Σ exp(x)); where all are -∞ the result is, and the gradient is 0.

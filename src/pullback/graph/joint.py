@@ -60,10 +60,11 @@ def joint(target: Any, *inputs: Any) -> Trace:
         gradient = values.pop(COTANGENT)
         return run({**given, **values}, gradient)
 
-    module, guards = record(target.__name__, call, {**given, COTANGENT: cotangent})
+    recorded = {**given, COTANGENT: cotangent}
+    module, guards = record(target.__name__, call, recorded)
     kinds = {True: "tensor", False: "number"}
     parameters = [Parameter(n, kinds[isinstance(v, torch.Tensor)]) for n, v in given.items() if not isinstance(v, str)]
-    return Trace(target.__name__, tuple(parameters), module, guards)
+    return Trace(target.__name__, tuple(parameters), module, guards, recorded)
 
 
 def _by_class(cls: Any, given: dict[str, Any], gradient: Any) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ evaluated. *Wrong*: there is a point where they differ, and the right formula.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,16 +14,22 @@ from typing import Any
 
 import mpmath
 import sympy as sp
+import torch
 
 from pullback.define.decorate import function_of
+from pullback.errors import TraceError
 from pullback.graph import functions as f
 from pullback.graph.derive import differentiate, gradients
+from pullback.graph.elements import Places, elements, size_of
+from pullback.graph.extract import ancestors
 from pullback.graph.formula import COTANGENT, OUT, Formula, symbol
 from pullback.graph.functions import Term
+from pullback.graph.joint import COTANGENT as _COTANGENT
 from pullback.graph.joint import joint
 from pullback.graph.printer import Printer
 from pullback.graph.read import read, total
 from pullback.graph.stable import everywhere, stable
+from pullback.graph.trace import Trace, aten_name
 
 DIGITS = 50
 """The digits that evaluation carries."""
@@ -52,10 +59,12 @@ class Judgement:
 def prove(target: Any, *inputs: Any) -> dict[str, Judgement]:
     """Judge the rules of a Function or the backward of an autograd.Function, argument by argument.
 
+    What computes element by element is judged for tensors of all sizes. Anything else is judged at a small size, at
+    most a few elements along each dimension, with a symbol for each element: for all values, at that size.
     Arguments whose gradient is derived, or declared not to exist, are left out.
 
     Args:
-        target: A Function or an autograd.Function; pointwise, with one output.
+        target: A Function or an autograd.Function with one output.
         inputs: Arguments of the kinds and shapes it is applied to.
 
     Raises:
@@ -75,18 +84,52 @@ def prove(target: Any, *inputs: Any) -> dict[str, Judgement]:
     '3 * grad_output * x**2'
     """
     traced, made = joint(target, *inputs), function_of(target)
-    out, *theirs = read(traced)
+    meant = {name for name in traced.given if made is None or made.declared(name) is not None}
+    found = _pointwise(traced)
+    if found is not None:
+        formula, theirs = found
+        return {name: judge(formula, name, grad) for name, grad in theirs.items() if name in meant}
+    small = _smaller(inputs)
+    if any(a is not b for a, b in zip(small, inputs, strict=True)):
+        try:
+            judged = _by_element(joint(target, *small), meant)
+        except Exception:  # it runs at other sizes only
+            judged = {}
+        if judged and all(j.verdict in ("proved", "tested") for j in judged.values()):  # else a size may be a number
+            return judged
+    return _by_element(traced, meant)
+
+
+_DIMENSIONS = ("sum", "mean", "view", "reshape", "unsqueeze", "squeeze", "_unsafe_view")
+
+
+def _pointwise(traced: Trace) -> tuple[Formula, dict[str, Term]] | None:
+    """Formula and gradients of what computes element by element."""
+    (end,) = traced.module.graph.find_nodes(op="output")
+    if any(aten_name(node.target) in _DIMENSIONS for node in ancestors(end.args[0][:1])):
+        return None
+    try:
+        out, *theirs = read(traced)
+    except TraceError:
+        return None
+    whole = [_unreduced(grad) for grad in theirs]
+    if any(grad.has(total) for grad in whole):
+        return None
     formula = Formula(traced.name, traced.parameters, out, domain="real")
-    both = zip(formula.tensors, theirs, strict=False)
-    return {n: judge(formula, n, grad) for n, grad in both if made is None or made.declared(n) is not None}
+    return formula, dict(zip(formula.tensors, whole, strict=False))
 
 
 def judge(formula: Formula, name: str, theirs: Term) -> Judgement:
     """Compare one gradient, an expression of the cotangent, with the derived one."""
     printer = Printer(formula, {OUT: "output", COTANGENT: "grad_output"})
     shown = printer(gradients(formula, [name])[name])
-    right = COTANGENT * differentiate(stable(formula.out), symbol(name))
-    both = _Branches(_branched(_unreduced(theirs) - right), _branched(right))
+    verdict, point = _compared(theirs, COTANGENT * differentiate(stable(formula.out), symbol(name)))
+    return Judgement(verdict, shown, point)
+
+
+def _compared(theirs: Term, right: Term) -> tuple[str, dict[str, float]]:
+    """The verdict on two gradients, and a point where they differ."""
+    both = _Branches(_branched(theirs - right), _branched(right))
     agreed = 0
     for point in _points(both):
         values = both.at(point)
@@ -95,11 +138,84 @@ def judge(formula: Formula, name: str, theirs: Term) -> Judgement:
         error, size = values
         if abs(error) > CLOSE * (1 + abs(size)):
             at = {k.name: float(v) for k, v in point.items() if k != COTANGENT}
-            return Judgement("wrong", shown, {**at, "theirs": float(size + error), "right": float(size)})
+            return "wrong", {**at, "theirs": float(size + error), "right": float(size)}
         agreed += 1
     if agreed < _ENOUGH:
-        return Judgement("tested" if agreed else "unknown", shown)
-    return Judgement("proved" if all(map(_is_zero, both.met.values())) else "tested", shown)
+        return "tested" if agreed else "unknown", {}
+    return "proved" if all(map(_is_zero, both.met.values())) else "tested", {}
+
+
+# element by element --------------------------------------------------------------------------------------------------
+
+_DISTINCT = 32
+"""How many elements of different form are compared; what has more is tested."""
+
+_LONGEST = 3000
+"""How many operations two gradients may have together that are compared."""
+
+
+def _smaller(inputs: tuple[Any, ...]) -> list[Any]:
+    """The inputs cut to two, three, … elements along their dimensions; different sizes stay different."""
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+    sizes = sorted({n for tensor in tensors for n in tensor.shape if n > 1})
+    cut = {n: 2 + at for at, n in enumerate(sizes)}
+    if all(n == small for n, small in cut.items()):
+        return list(inputs)
+    return [
+        v[tuple(slice(cut.get(n, n)) for n in v.shape)].clone() if isinstance(v, torch.Tensor) else v for v in inputs
+    ]
+
+
+def _by_element(traced: Trace, meant: set[str]) -> dict[str, Judgement]:
+    """Judge each gradient by its elements."""
+    (out, *theirs), symbols = elements(traced)
+    tensors = [name for name, value in traced.given.items() if isinstance(value, torch.Tensor) and name != _COTANGENT]
+    gradients = dict(zip(tensors, theirs, strict=False))
+    weights = symbols.pop(_COTANGENT)
+    loss = [(weights[place], value) for place, value in out.items()]
+    return {
+        name: _judged(loss, symbols[name], gradients.get(name, {}))
+        for name in tensors
+        if name in meant & symbols.keys()
+    }
+
+
+def _judged(loss: list[tuple[Term, Term]], symbols: Places, theirs: Places) -> Judgement:
+    """Compare the gradients of one argument's elements; of those of one form the first."""
+    summed = _summed(theirs, symbols)
+    if summed is None:
+        return Judgement("unknown", "")
+    forms: dict[Term, tuple[Term, Term]] = {}
+    for place, x in symbols.items():
+        right = sp.Add(*(g * differentiate(value, x) for g, value in loss if x in value.free_symbols))
+        forms.setdefault(_renamed(sp.Tuple(summed[place], right)), (summed[place], right))
+    sizes: dict[Term, int] = {}
+    verdicts = ["proved" if len(forms) <= _DISTINCT else "tested"]
+    for pair in itertools.islice(forms.values(), _DISTINCT):
+        verdict, point = _compared(*pair) if size_of(sp.Tuple(*pair), sizes) < _LONGEST else ("tested", {})
+        if verdict == "wrong":
+            return Judgement(verdict, "", point)
+        verdicts.append(verdict)
+    return Judgement(max(verdicts, key=["proved", "tested", "unknown"].index), "")
+
+
+def _summed(theirs: Places, symbols: Places) -> Places | None:
+    """A gradient in the shape of its argument, as PyTorch sums it; nothing where that cannot be."""
+    gathered: dict[tuple[int, ...], list[Term]] = {place: [] for place in symbols}
+    shape = [max(at) + 1 for at in zip(*symbols, strict=True)]
+    for place, term in theirs.items():
+        own = place[len(place) - len(shape) :]
+        target = tuple(0 if n == 1 else at for at, n in zip(own, shape, strict=False))
+        if len(own) != len(shape) or target not in gathered:
+            return None
+        gathered[target].append(term)
+    return {place: sp.Add(*terms) for place, terms in gathered.items()}
+
+
+def _renamed(terms: Term) -> Term:
+    """The same for expressions that differ in the names of their symbols alone, in the same order."""
+    ordered = sorted(terms.free_symbols, key=str)
+    return terms.xreplace({x: sp.Symbol(f"s{at:04}", real=True) for at, x in enumerate(ordered)})
 
 
 class _Branches:
@@ -137,7 +253,9 @@ class _Branches:
 
 def _unreduced(term: Term) -> Term:
     """A gradient before it was summed over broadcast dimensions."""
-    return everywhere(term, lambda node: node.args[0] if node.func is total else node)
+    if term.is_Add or term.is_Mul:  # a sum of them, or one with a factor
+        return term.func(*(_unreduced(a) if a.is_number is False or not term.is_Mul else a for a in term.args))
+    return term.args[0] if term.func is total else term
 
 
 _AS_BRANCHES: dict[Any, Callable[..., Term]] = {
@@ -159,7 +277,8 @@ def _branched(term: Term) -> Term:
             return everywhere(_AS_BRANCHES[node.func](*node.args), rule)
         if isinstance(node, sp.core.relational.Relational):
             if isinstance(node, (sp.Eq, sp.Ne)):
-                return sp.false if isinstance(node, sp.Eq) else sp.true
+                known = sp.false if isinstance(node, sp.Eq) else sp.true
+                return node if node.has(f.where, *_AS_BRANCHES) else known  # a branch of one may be the other
             above = node.lhs - node.rhs if isinstance(node, (sp.Gt, sp.Ge)) else node.rhs - node.lhs
             return _positive(sp.expand(above))
         return node
@@ -178,7 +297,7 @@ def _positive(term: Term) -> Term:
 
 def _conditions(term: Term) -> list[Term]:
     found = {r for choice in term.atoms(f.where) for r in choice.args[0].atoms(sp.core.relational.Relational)}
-    return sorted(found, key=str)
+    return sorted((r for r in found if not isinstance(r, (sp.Eq, sp.Ne))), key=str)
 
 
 def _selected(term: Term, truth: dict[Term, bool]) -> Term:
@@ -187,7 +306,8 @@ def _selected(term: Term, truth: dict[Term, bool]) -> Term:
 
     def visit(node: Term) -> Term:
         if node.func is f.where:
-            cond = node.args[0].subs(decided)
+            cond = everywhere(node.args[0], lambda c: decided.get(c, c))
+            cond = cond if cond in (sp.true, sp.false) else visit(cond)
             return visit(node.args[1] if cond == sp.true else node.args[2])
         return node.func(*map(visit, node.args)) if node.args else node
 
@@ -214,7 +334,24 @@ _SIMPLE_ENOUGH = 80
 def _is_zero(term: Term) -> bool:
     """Whether an expression without branches vanishes identically."""
     plain = term.doit().rewrite(sp.exp).replace(sp.erfc, lambda u: 1 - sp.erf(u))
-    for form in (lambda t: t, sp.together, lambda t: sp.expand_log(sp.together(t), force=True)):
+    if _is_zero_fraction(plain):
+        return True
+    for form in (sp.together, lambda t: sp.expand_log(sp.together(t), force=True)):
         if sp.expand(sp.numer(sp.together(sp.expand(form(plain), power_exp=False))), power_exp=False) == 0:
             return True
     return bool(plain.count_ops() < _SIMPLE_ENOUGH and sp.simplify(plain) == 0)
+
+
+def _is_zero_fraction(term: Term) -> bool:
+    """Whether it is zero as a fraction of polynomials in its functions, where a root squared is what is under it."""
+    if term == 0:
+        return True
+    try:
+        powers = sp.expand_power_exp(term)
+        field, _ = sp.sfield(powers)
+        roots = [g for g in field.symbols if g.is_Pow and g.exp.is_Rational and not g.exp.is_Integer]
+        field, value = sp.sfield(powers, *roots, *(g for g in field.symbols if g not in roots))
+        relations = [(field(g) ** g.exp.q - field(g.base) ** g.exp.p).numer for g in roots]
+    except (sp.PolynomialError, ValueError, TypeError):
+        return False
+    return bool((value.numer.rem(relations) if relations else value.numer) == 0)

@@ -10,7 +10,8 @@ from pullback.graph.conjugate import is_complex, prepared
 from pullback.graph.derive import gradients
 from pullback.graph.fold import fold
 from pullback.graph.formula import COTANGENT, OUT, Formula, Parameter, symbol
-from pullback.graph.functions import Term, where
+from pullback.graph.functions import Term
+from pullback.graph.latex import latex
 from pullback.graph.printer import Printer
 from pullback.graph.reductions import summed_to
 from pullback.graph.statements import Block, Namer, share
@@ -218,15 +219,10 @@ class _Autograd:
 def latex_source(formula: Formula) -> str:
     """The output and the gradient of each argument as LaTeX."""
     readable = {OUT: sp.Symbol("y"), COTANGENT: sp.Symbol("g")}
-
-    def line(left: str, term: Term) -> str:
-        cases = term.xreplace(readable).replace(lambda t: t.func is where, lambda t: t.doit(deep=False))
-        return rf"{left} &= {sp.latex(cases)}"
-
-    grads = [
-        line(rf"\frac{{\partial L}}{{\partial {sp.latex(symbol(n))}}}", term) for n, term in gradients(formula).items()
-    ]
-    return "\n".join([r"\begin{aligned}", " \\\\\n".join([line("y", formula.out), *grads]), r"\end{aligned}", ""])
+    left = {name: rf"\frac{{\partial L}}{{\partial {latex(symbol(name))}}}" for name in formula.tensors}
+    grads = [f"{left[name]} &= {latex(term.xreplace(readable))}" for name, term in gradients(formula).items()]
+    lines = [f"y &= {latex(formula.out)}", *grads]
+    return "\n".join([r"\begin{aligned}", " \\\\\n".join(lines), r"\end{aligned}", ""])
 
 
 # text --------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -40,12 +40,14 @@ class Trace:
         parameters: Its parameters, in order; those of kind ``number`` are inputs of the graph too.
         module: The graph, with one placeholder for each parameter that is a tensor or a number.
         guards: What was decided about numbers; the graph holds where these hold.
+        given: The arguments it was recorded with.
     """
 
     name: str
     parameters: tuple[Parameter, ...]
     module: torch.fx.GraphModule
     guards: tuple[str, ...] = ()
+    given: Mapping[str, Any] = field(default_factory=dict)
 
 
 def trace(fn: Callable[..., Any], *inputs: Any, **options: Any) -> Trace:
@@ -77,7 +79,7 @@ def trace(fn: Callable[..., Any], *inputs: Any, **options: Any) -> Trace:
     module, guards = record(name, call, given)
     kinds = signature.parameters
     parameters = tuple(_parameter(n, v, kinds[n]) for n, v in given.items() if _is_input(v))
-    return Trace(name, parameters, module, guards)
+    return Trace(name, parameters, module, guards, given)
 
 
 def record(
@@ -85,7 +87,7 @@ def record(
 ) -> tuple[torch.fx.GraphModule, tuple[str, ...]]:
     """Run a function of named arguments on fake tensors and symbolic numbers, and keep what it did."""
     numbers, guards = symbolic_numbers({n: v for n, v in given.items() if type(v) is float})
-    symbolic = {n: numbers.get(n, v) for n, v in given.items() if _is_input(v)}
+    symbolic = {n: numbers.get(n, v) for n, v in _apart(given).items() if _is_input(v)}
     names = list(symbolic)
 
     def flat(*values: Any) -> Any:
@@ -100,6 +102,15 @@ def record(
     except Exception as error:
         raise TraceError(*_reason(name, error)) from error
     return _clean(module, names), tuple(guards())
+
+
+def _apart(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments, a tensor that is given twice as two: make_fx takes one object for one input."""
+    first: dict[int, str] = {}
+    for name, value in given.items():
+        first.setdefault(id(value), name)
+    again = {n for n, v in given.items() if isinstance(v, torch.Tensor) and first[id(v)] != n}
+    return {n: v.detach() if n in again else v for n, v in given.items()}
 
 
 def _signature(fn: Callable[..., Any], count: int) -> inspect.Signature:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -10,6 +11,7 @@ from torch import nn
 
 from pullback.errors import UsageError
 from pullback.functional.record import Parameter, Record
+from pullback.nn.value import Value, value_of
 
 KEYWORD, POSITIONAL = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 
@@ -19,7 +21,8 @@ class Entry(nn.Module):
 
     Every argument that the record lists as learnable is a parameter with as many values as ``num_parameters``: one,
     or one per channel, along the dimension ``channel_dim`` of the input. A parameter that must stay above a bound is
-    stored as ``raw_<name>`` and read through softplus; reading and assigning ``module.<name>`` deal in the value.
+    stored as ``raw_<name>`` and read through softplus; ``module.<name>`` is the value, to read, to assign and to change
+    in place.
     """
 
     record: ClassVar[Record]
@@ -78,15 +81,26 @@ class Entry(nn.Module):
     def assign(self, name: str, parameter: Parameter, value: Any) -> None:
         """Set a parameter to a value: of the function's argument, not of what is stored."""
         raw = getattr(self, stored(name, parameter))
+        self.refuse_history(name, value)
         with torch.no_grad():
             new = self.numbers(name, value, raw)
             if parameter.above is not None:
                 if not bool((new > parameter.above).all()):
                     who, what = type(self).__name__, f"{name} is above {parameter.above:g}"
                     raise UsageError(who, what, str(value), "give a greater value")
-                new = new - parameter.above
+                new = (new - least(parameter, raw)).clamp(min=torch.finfo(torch.float64).tiny)
                 new = new + torch.log(-torch.expm1(-new))  # the inverse of softplus
-            raw.copy_(new.to(raw.dtype))
+            if isinstance(raw, nn.Parameter):
+                raw.copy_(new.to(raw.dtype))
+            else:  # parametrised by PyTorch's own means
+                setattr(self, stored(name, parameter), new.to(raw))
+
+    def refuse_history(self, name: str, value: Any) -> None:
+        """Refuse to copy what was computed from something that learns, which then would not."""
+        known = isinstance(value, (nn.Parameter, Value))
+        if isinstance(value, torch.Tensor) and value.requires_grad and not known:
+            do = f"give its .detach(), or call pullback.functional.{self.record.name} with the tensor"
+            raise UsageError(type(self).__name__, f"{name} takes numbers, which it copies", "a tensor with history", do)
 
     def numbers(self, name: str, value: Any, like: torch.Tensor) -> torch.Tensor:
         """A value for a parameter as float64, in the parameter's shape."""
@@ -99,6 +113,8 @@ class Entry(nn.Module):
 
     def forward(self, input: torch.Tensor) -> Any:  # noqa: A002 - PyTorch's name
         """The entry's function of the input and the parameters; with ``inplace=True`` it takes the input's place."""
+        if isinstance(input, torch.fx.Proxy):
+            return leaf(self, input)
         if not self.given.get("inplace"):
             return self.record.function(input, **self.learned(input), **self.settings())
         kept = input.clone() if torch.is_grad_enabled() and input.requires_grad else input
@@ -106,7 +122,12 @@ class Entry(nn.Module):
 
     def learned(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
         """The parameters by name, in the shape that broadcasts with ``x``."""
-        return {n: self.shaped(getattr(self, n), p, x) for n, p in self.record.parameters.items()}
+        return {n: self.shaped(self.value(n, p), p, x) for n, p in self.record.parameters.items()}
+
+    def value(self, name: str, parameter: Parameter) -> torch.Tensor:
+        """A parameter as the function takes it."""
+        raw: torch.Tensor = getattr(self, stored(name, parameter))
+        return raw if parameter.above is None else nn.functional.softplus(raw) + least(parameter, raw)
 
     def settings(self) -> dict[str, Any]:
         """The hyperparameters: attributes, so that training may change them."""
@@ -153,6 +174,8 @@ class GatedEntry(Entry):
 
     def forward(self, gate: torch.Tensor, value: torch.Tensor | None = None) -> Any:
         """The unit of both halves of one input, or of a gate and a value."""
+        if isinstance(gate, torch.fx.Proxy):
+            return leaf(self, *([gate] if value is None else [gate, value]))
         if value is None:
             dim = self.given["dim"]
             if gate.dim() == 0 or gate.shape[dim] % 2:
@@ -162,20 +185,30 @@ class GatedEntry(Entry):
         return self.record.function(gate, value)
 
 
+def leaf(module: Entry, *inputs: torch.fx.Proxy) -> torch.fx.Proxy:
+    """A node that calls the module, as ``torch.fx`` makes one of any module of PyTorch's own."""
+    tracer: Any = inputs[0].tracer
+    return tracer.create_proxy("call_module", tracer.path_of_module(module), inputs, {})  # type: ignore[no-any-return]
+
+
 def stored(name: str, parameter: Parameter) -> str:
     """The name of what is stored for a parameter."""
     return name if parameter.above is None else f"raw_{name}"
 
 
+def least(parameter: Parameter, raw: torch.Tensor) -> float:
+    """What is added to softplus, which becomes zero in the end: so much above the bound that quotients stay finite."""
+    return float(parameter.above or 0.0) + max(1e-12, torch.finfo(raw.dtype).tiny)
+
+
 def constrained(name: str, parameter: Parameter) -> property:
     """An attribute that reads and sets a parameter with a constraint."""
 
-    def read(self: Entry) -> torch.Tensor:
-        raw = getattr(self, f"raw_{name}")
-        return nn.functional.softplus(raw) + (parameter.above or 0.0)
-
     def write(self: Entry, value: Any) -> None:
         self.assign(name, parameter, value)
+
+    def read(self: Entry) -> torch.Tensor:
+        return value_of(getattr(self, stored(name, parameter)), self.value(name, parameter), partial(write, self))
 
     return property(read, write, doc=f"{name}, which stays above {parameter.above:g}.")
 

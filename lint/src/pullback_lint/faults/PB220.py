@@ -15,19 +15,18 @@ import torch
 import pullback as pb
 
 
-class Clip(torch.autograd.Function):
+class Reverse(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.clamp(-1, 1).round()
+    def forward(ctx, x, strength):
+        ctx.strength = strength
+        return x.view_as(x)
 
     @staticmethod
     def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * (x.abs() <= 2)
+        return ctx.strength * grad_output, None
 
 
-pb.check(Clip, 3 * torch.randn(20), intended=lambda x: x.clamp(-1, 1))
+pb.check(Reverse, torch.randn(20), 0.5, intended=lambda x, strength: -strength * x)
 ```
 
 ## Instead
@@ -37,19 +36,18 @@ import torch
 import pullback as pb
 
 
-class Clip(torch.autograd.Function):
+class Reverse(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.clamp(-1, 1).round()
+    def forward(ctx, x, strength):
+        ctx.strength = strength
+        return x.view_as(x)
 
     @staticmethod
     def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * (x.abs() <= 1)
+        return -ctx.strength * grad_output, None
 
 
-pb.check(Clip, 3 * torch.randn(20), intended=lambda x: x.clamp(-1, 1))
+pb.check(Reverse, torch.randn(20), 0.5, intended=lambda x, strength: -strength * x)
 ```
 
 ## Exceptions

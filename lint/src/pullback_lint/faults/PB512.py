@@ -12,38 +12,45 @@ Gradients cannot be reproduced, and recomputation gives other values.
 
 ```python
 import torch
+import pullback as pb
 
 
-class Scatter(torch.autograd.Function):
+class Warm(torch.autograd.Function):
+    calls = 0
+
     @staticmethod
-    def forward(ctx, x, index):
-        ctx.save_for_backward(index)
-        out = torch.zeros_like(x)
-        out[index] = x
-        return out
+    def forward(ctx, x):
+        Warm.calls += 1
+        ctx.scale = 1 - 0.5**Warm.calls
+        return x * ctx.scale
 
     @staticmethod
     def backward(ctx, grad_output):
-        (index,) = ctx.saved_tensors
-        return grad_output[index], None
+        return grad_output * ctx.scale
+
+
+pb.check(Warm, torch.randn(5))
 ```
 
 ## Instead
 
 ```python
 import torch
+import pullback as pb
 
 
-class Scatter(torch.autograd.Function):
+class Warm(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x, index):
-        ctx.save_for_backward(index)
-        return torch.zeros_like(x).index_add(0, index, x)
+    def forward(ctx, x, step):
+        ctx.scale = 1 - 0.5**step
+        return x * ctx.scale
 
     @staticmethod
     def backward(ctx, grad_output):
-        (index,) = ctx.saved_tensors
-        return grad_output[index], None
+        return grad_output * ctx.scale, None
+
+
+pb.check(Warm, torch.randn(5), 3)
 ```
 
 ## Exceptions
@@ -52,7 +59,7 @@ Atomic additions on an accelerator.
 
 ## Fix
 
-Save what was drawn.
+Pass what changes from call to call as an argument; save what was drawn.
 """
 
 NAME = "not-deterministic"

@@ -15,7 +15,7 @@ import torch
 import pullback as pb
 
 
-class Sign(torch.autograd.Function):
+class Basis(torch.autograd.Function):
     @staticmethod
     def forward(ctx, a):
         values, vectors = torch.linalg.eigh(a @ a.mT)
@@ -27,18 +27,22 @@ class Sign(torch.autograd.Function):
         return grad_output
 
 
-pb.check(Sign, torch.ones(4, 4))
+pb.check(Basis, torch.eye(4))
 ```
 
 ## Instead
 
 ```python
 import torch
+import pullback as pb
 
 
 def projector(a):
     _, vectors = torch.linalg.eigh(a @ a.mT)
     return vectors[:, -1:] @ vectors[:, -1:].mT
+
+
+pb.check(projector, torch.diag(torch.arange(1.0, 5.0)))
 ```
 
 ## Exceptions

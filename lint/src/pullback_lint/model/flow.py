@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pullback_lint.model.events import AttributeSet, Return, Unpack
 from pullback_lint.model.expressions import Environment, Expressions, free_names
 from pullback_lint.model.value import PLAIN, Value, each, join, root
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +36,7 @@ class Flow(Expressions):
         self.unpacks: list[Unpack] = []
         self.assignments: dict[str, list[ast.expr | None]] = {}
         self.global_names: set[str] = set()
+        self.closures: dict[ast.expr, list[ast.AST]] = {}
         self.falls_through = self.block(node.body)
 
     def block(self, statements: Sequence[ast.stmt]) -> bool:
@@ -210,7 +211,7 @@ def _while(flow: Flow, node: ast.While) -> bool:
     flow.evaluate(node.test)
     flow.loop(None, None, node.body)
     endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
-    breaks = any(isinstance(child, ast.Break) for child in walk(node))
+    breaks = bool(every(node, ast.Break))
     return (breaks or not endless) and flow.block(node.orelse)
 
 
@@ -228,16 +229,21 @@ def _with(flow: Flow, node: ast.With | ast.AsyncWith) -> bool:
 
 
 def _try(flow: Flow, node: ast.Try) -> bool:
-    before = dict(flow.env)
+    before, guards = dict(flow.env), flow.guards
+    test = ast.Name("no exception is raised")
+    if not all(isinstance(handler.body[-1], ast.Raise | ast.Return) for handler in node.handlers):
+        flow.guards = (*guards, (test, True))
     reached = flow.block([*node.body, *node.orelse])
     states = [flow.env] if reached else []
     for handler in node.handlers:
         flow.env = _merge([dict(before), flow.env])
+        flow.guards = (*guards, (test, False))
         if handler.name:
             flow.env[handler.name] = PLAIN
         if flow.block(handler.body):
             states.append(flow.env)
     flow.env = _merge(states) if states else before
+    flow.guards = guards
     return flow.block(node.finalbody) and bool(states)
 
 

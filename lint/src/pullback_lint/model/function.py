@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pullback_lint.model import tables
 from pullback_lint.model.method import Element, Method, Parameter, Result
 from pullback_lint.model.value import Value, join
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 
 if TYPE_CHECKING:
     from pullback_lint.model.events import AttributeSet, Save
@@ -79,22 +79,22 @@ class Function:
         first = [arg.arg for arg in [*forward.args.posonlyargs, *forward.args.args][:1]]
         return self.has_setup_context and first not in (["ctx"], ["_ctx"], ["context"])
 
-    @property
+    @functools.cached_property
     def has_setup_context(self) -> bool:
         """Whether it is written with setup_context."""
         return "setup_context" in self.members
 
-    @property
+    @functools.cached_property
     def forward(self) -> Method | None:
         """Its forward."""
         return self.method("forward")
 
-    @property
+    @functools.cached_property
     def backward(self) -> Method | None:
         """Its backward (or vjp)."""
         return self.method("backward") or self.method("vjp")
 
-    @property
+    @functools.cached_property
     def setup(self) -> Method | None:
         """Where the context is filled: setup_context, else forward."""
         return self.method("setup_context") or self.forward
@@ -109,6 +109,11 @@ class Function:
     def inputs(self) -> list[Parameter]:
         """The inputs of forward."""
         return self.forward.parameters if self.forward else []
+
+    @property
+    def first(self) -> str | None:
+        """The name of the first input; None where forward names none."""
+        return self.inputs[0].name if self.inputs else None
 
     @functools.cached_property
     def gradients(self) -> list[tuple[Result, tuple[Element, ...]]]:
@@ -243,8 +248,8 @@ class Function:
         }
         if self.forward is None:
             return frozenset(found)
-        for node in walk(self.forward.node):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _TENSOR_WORDS:
+        for node in every(self.forward.node, ast.Attribute):
+            if isinstance(node.value, ast.Name) and node.attr in _TENSOR_WORDS:
                 found.add(node.value.id)
         return frozenset(found & {parameter.name for parameter in self.inputs})
 

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from pullback_lint.model.walk import every, forget
 
 
 class Imports:
     """The imported names of one module.
 
     Args:
-        nodes: All nodes of the module's syntax tree.
+        tree: The module's syntax tree.
     """
 
-    def __init__(self, nodes: Iterable[ast.AST]) -> None:
+    def __init__(self, tree: ast.Module) -> None:
         self.names: dict[str, str] = {}
         self.stars: list[str] = []
-        for node in nodes:
-            if isinstance(node, ast.Import):
-                self._plain(node)
-            elif isinstance(node, ast.ImportFrom):
-                self._members(node)
+        for plain in every(tree, ast.Import):
+            self._plain(plain)
+        for node in every(tree, ast.ImportFrom):
+            self._members(node)
 
     def _plain(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -53,6 +50,20 @@ class Imports:
             return ""
         parts.append(self.names.get(node.id, node.id))
         return ".".join(reversed(parts))
+
+
+def bind_methods(tree: ast.Module) -> None:
+    """Write `torch.Tensor.view(x, 1)` as `x.view(1)`, so that rules meet one spelling."""
+    imports = Imports(tree)
+    for call in every(tree, ast.Call):
+        owner, _, name = imports.dotted(call.func).rpartition(".")
+        if owner == "torch.Tensor" and not name.startswith("_") and call.args:
+            receiver, *call.args = call.args
+            if isinstance(receiver, ast.Starred):
+                call.args.insert(0, receiver)
+            else:
+                call.func = ast.copy_location(ast.Attribute(receiver, name, ast.Load()), call.func)
+    forget(tree)
 
 
 def is_torch(dotted: str) -> bool:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from pullback_lint.model import tables
 from pullback_lint.model.function import Function
-from pullback_lint.model.imports import Imports
+from pullback_lint.model.imports import Imports, bind_methods
 from pullback_lint.model.operators import Operator, operators_of
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import apart, every, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,8 +41,10 @@ class Module:
         self.source = source
         self.path = path
         self.tree = ast.parse(source)
+        if "Tensor." in source:
+            bind_methods(self.tree)
         self.nodes = walk(self.tree)
-        self.imports = Imports(self.nodes)
+        self.imports = Imports(self.tree)
 
     @functools.cached_property
     def lines(self) -> list[str]:
@@ -57,7 +59,7 @@ class Module:
     @functools.cached_property
     def class_nodes(self) -> list[ast.ClassDef]:
         """All classes, nested ones included."""
-        return [node for node in self.nodes if isinstance(node, ast.ClassDef)]
+        return every(self.tree, ast.ClassDef)
 
     @functools.cached_property
     def functions(self) -> list[Function]:
@@ -73,12 +75,18 @@ class Module:
     @functools.cached_property
     def calls(self) -> list[ast.Call]:
         """All calls."""
-        return [node for node in self.nodes if isinstance(node, ast.Call)]
+        return every(self.tree, ast.Call)
 
     @functools.cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """The parent of each node."""
         return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+
+    @functools.cached_property
+    def stored_attributes(self) -> frozenset[str]:
+        """The attributes that any code of the module stores, on whatever object."""
+        stored = {node.attr for node in every(self.tree, ast.Attribute) if not isinstance(node.ctx, ast.Load)}
+        return frozenset(stored).union(_set_by_name(self.calls))
 
     @functools.cached_property
     def module_names(self) -> frozenset[str]:
@@ -88,21 +96,23 @@ class Module:
             for node in self.tree.body
             if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef)
         }
-        for node in self._outside_functions():
+        for node in self.outermost:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 found.add(node.id)
             elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
                 found.add(node.name)
-        declared = {name for node in self.nodes if isinstance(node, ast.Global) for name in node.names}
+        declared = {name for node in every(self.tree, ast.Global) for name in node.names}
         return frozenset(found | declared | set(self.imports.names))
 
-    def _outside_functions(self) -> Iterator[ast.AST]:
-        waiting: list[ast.AST] = [*self.tree.body]
-        while waiting:
-            node = waiting.pop()
-            yield node
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-                waiting.extend(ast.iter_child_nodes(node))
+    @functools.cached_property
+    def outermost(self) -> list[ast.AST]:
+        """The nodes of module-level code, without those inside of functions and classes."""
+        return list(apart(self.tree.body))
+
+    def around(self, line: int) -> list[FunctionNode]:
+        """The functions whose bodies hold a line, without one that begins there."""
+        functions: list[FunctionNode] = [*every(self.tree, ast.FunctionDef), *every(self.tree, ast.AsyncFunctionDef)]
+        return [node for node in functions if node.lineno < line <= (node.end_lineno or 0)]
 
     def function(self, node: ast.ClassDef) -> Function | None:
         """The record of a class, if it is derived from autograd.Function."""
@@ -117,6 +127,15 @@ class Module:
         complete = all(base for _, base, _ in line)
         function = Function(node.name, node, self, members, attributes, complete=complete)
         return function if members else None
+
+
+def _set_by_name(calls: list[ast.Call]) -> Iterator[str]:
+    """The names in `setattr(…, "name", …)`."""
+    for call in calls:
+        is_setattr = getattr(call.func, "id", getattr(call.func, "attr", "")) == "setattr"
+        name = call.args[1] if is_setattr and len(call.args) > 1 else None
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            yield name.value
 
 
 def _collect(
@@ -218,6 +237,7 @@ def _places(path: Path, owner: str) -> Iterator[Path]:
 @functools.lru_cache(maxsize=128)
 def _load(path: Path) -> Module | None:
     try:
-        return Module(path.read_text(encoding="utf-8"), path)
+        source = path.read_text(encoding="utf-8")
+        return Module(source, path) if "torch" in source else None  # without the word it derives nothing from torch
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pullback_lint.model.module import Module
 from pullback_lint.model.queries import keyword, literal
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 
 
 class Rule(NamedTuple):
@@ -76,8 +76,8 @@ def _kept(module: Module, node: ast.FunctionDef) -> tuple[tuple[str, ...], bool]
     """The names kept by the forward, and whether there are others."""
     names: list[str] = []
     unknown = False
-    for child in walk(node):
-        if isinstance(child, ast.Call) and module.imports.dotted(child.func) == "pullback.keep":
+    for child in every(node, ast.Call):
+        if module.imports.dotted(child.func) == "pullback.keep":
             names += [item.arg for item in child.keywords if item.arg]
             unknown |= any(item.arg is None for item in child.keywords)
     return tuple(names), unknown

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from pullback_lint.model.tables import words
 from pullback_lint.model.value import Value, join
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from pullback_lint.model.events import Guards
     from pullback_lint.model.flow import Flow
@@ -33,16 +33,12 @@ def text(node: ast.AST) -> str:
 
 def loaded(node: ast.AST, name: str) -> list[ast.Name]:
     """Every read of a name inside a node."""
-    return [
-        child
-        for child in walk(node)
-        if isinstance(child, ast.Name) and child.id == name and isinstance(child.ctx, ast.Load)
-    ]
+    return [child for child in every(node, ast.Name) if child.id == name and isinstance(child.ctx, ast.Load)]
 
 
 def names_in(node: ast.AST) -> set[str]:
     """All names inside a node."""
-    return {child.id for child in walk(node) if isinstance(child, ast.Name)}
+    return {child.id for child in every(node, ast.Name)}
 
 
 def called(node: ast.AST | None) -> str:
@@ -51,6 +47,11 @@ def called(node: ast.AST | None) -> str:
         return ""
     func = node.func
     return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def calls_of(node: ast.AST, names: Collection[str]) -> list[ast.Call]:
+    """The calls inside a node whose last name is one of these."""
+    return [child for child in every(node, ast.Call) if called(child) in names]
 
 
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
@@ -103,27 +104,34 @@ def results(method: Method) -> list[ast.expr]:
     return [item for node in nodes for item in sources_of(method.flow, node)]
 
 
-def closure(flow: Flow, node: ast.expr) -> Iterator[ast.AST]:
+def closure(flow: Flow, node: ast.expr) -> list[ast.AST]:
     """All nodes of an expression and of the expressions that its names were assigned from."""
+    known = flow.closures.get(node)
+    if known is None:
+        known = flow.closures[node] = [child for tree in _behind(flow, node) for child in walk(tree)]
+    return known
+
+
+def _behind(flow: Flow, node: ast.expr) -> Iterator[ast.AST]:
+    """An expression and the expressions that its names were assigned from."""
     waiting: list[ast.AST] = [node]
     seen: set[str] = set()
     while waiting:
-        for child in walk(waiting.pop()):
-            yield child
-            if isinstance(child, ast.Name) and child.id not in seen:
-                seen.add(child.id)
-                waiting += [source for source in flow.assignments.get(child.id, []) if source is not None]
-                waiting += flow.changes.get(child.id, [])
+        tree = waiting.pop()
+        yield tree
+        for name in dict.fromkeys(child.id for child in every(tree, ast.Name) if child.id not in seen):
+            seen.add(name)
+            waiting += [source for source in flow.assignments.get(name, []) if source is not None]
+            waiting += flow.changes.get(name, [])
 
 
 def mixes(flow: Flow, node: ast.expr) -> bool:
     """Whether an expression combines several elements of a tensor (a reduction or a matrix product)."""
-    for child in closure(flow, node):
-        if isinstance(child, ast.BinOp) and isinstance(child.op, ast.MatMult):
-            return True
-        if called(child) in MIXING:
-            return True
-    return False
+    return any(map(_is_mixing, closure(flow, node)))
+
+
+def _is_mixing(node: ast.AST) -> bool:
+    return called(node) in MIXING if isinstance(node, ast.Call) else isinstance(node, ast.MatMult)
 
 
 def mixes_cotangent(flow: Flow, node: ast.expr) -> bool:
@@ -183,8 +191,8 @@ def _covers(guards: list[list[tuple[str, bool]]]) -> bool:
 def compared_with_none(node: ast.AST) -> set[str]:
     """Names whose presence is checked: compared with None, or tested for truth."""
     found: set[str] = set()
-    for child in walk(node):
-        if isinstance(child, ast.Compare) and any(isinstance(op, ast.Is | ast.IsNot) for op in child.ops):
+    for child in every(node, ast.Compare):
+        if any(isinstance(op, ast.Is | ast.IsNot) for op in child.ops):
             found |= names_in(child)
         elif isinstance(child, ast.If | ast.IfExp | ast.While):
             tests = child.test.values if isinstance(child.test, ast.BoolOp) else [child.test]
@@ -236,8 +244,8 @@ ELEMENTWISE = words("""
 
 def product_of(method: Method, first: str, second: str, *, matrix: bool) -> bool:
     """Whether forward multiplies two of its parameters directly."""
-    for child in walk(method.node):
-        if isinstance(child, ast.BinOp) and isinstance(child.op, ast.MatMult if matrix else ast.Mult):
+    for child in every(method.node, ast.BinOp):
+        if isinstance(child.op, ast.MatMult if matrix else ast.Mult):
             names = {side.id for side in (child.left, child.right) if isinstance(side, ast.Name)}
             if names == {first, second}:
                 return True

@@ -46,7 +46,7 @@ def check_function(function: Function) -> Iterator[Problem]:
                 yield Problem(
                     node,
                     f"`{called(node)}` is the inverse of `{called(shown)}`, not its adjoint: a factor n is missing",
-                    argument=function.inputs[0].name if function.inputs else None,
+                    argument=function.first,
                     fix='give it `norm="forward"`' if _norm(shown) == "backward" else "use the other norm",
                 )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, names_in, source_of
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every, words_in
 from pullback_lint.problem import Problem
 
 CODE = "PB502"
@@ -37,12 +37,8 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 def _handles_amp(function: Function, forward: Method, backward: Method) -> bool:
     names = (*forward.decorators, *backward.decorators)
-    return any("custom_" in name or "amp" in name for name in names) or any(
-        "autocast" in (child.attr if isinstance(child, ast.Attribute) else child.id)
-        for method in (forward, backward)
-        for child in walk(method.node)
-        if isinstance(child, ast.Attribute | ast.Name)
-    )
+    said = words_in(forward.node) | words_in(backward.node)
+    return any("custom_" in name or "amp" in name for name in names) or any("autocast" in word for word in said)
 
 
 def _is_low(node: ast.AST) -> bool:
@@ -50,12 +46,9 @@ def _is_low(node: ast.AST) -> bool:
 
 
 def _is_multiplied(backward: Method, index: int) -> bool:
-    for node in walk(backward.node):
-        if _is_low(node):
-            value = backward.flow.values.get(node)
-            if value is not None and f"saved.{index}" in value.deps:
-                return True
-    return False
+    products = filter(_is_low, [*every(backward.node, ast.BinOp), *every(backward.node, ast.Call)])
+    values = (backward.flow.values.get(node) for node in products)
+    return any(value is not None and f"saved.{index}" in value.deps for value in values)
 
 
 def _returned(forward: Method) -> set[str]:

@@ -10,7 +10,7 @@ from pullback_lint import edits
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Element, Method
 from pullback_lint.model.queries import known, mixes
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Edit, Problem
 
 CODE = "PB225"
@@ -39,18 +39,18 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 def _is_operand(forward: Method, name: str) -> bool:
     """Whether an elementwise operation of forward uses the input as it is."""
-    sides = (side for node in walk(forward.node) if isinstance(node, ast.BinOp) for side in (node.left, node.right))
+    sides = (side for node in every(forward.node, ast.BinOp) for side in (node.left, node.right))
     return any(isinstance(side, ast.Name) and side.id == name for side in sides)
 
 
 def _is_widened(forward: Method, name: str) -> bool:
     """Whether an elementwise operation of forward uses the input with further dimensions: `w[None, :]`."""
-    sides = (side for node in walk(forward.node) if isinstance(node, ast.BinOp) for side in (node.left, node.right))
+    sides = (side for node in every(forward.node, ast.BinOp) for side in (node.left, node.right))
     return any(
         isinstance(side, ast.Subscript)
         and isinstance(side.value, ast.Name)
         and side.value.id == name
-        and any(isinstance(item, ast.Constant) and item.value is None for item in walk(side.slice))
+        and any(item.value is None for item in every(side.slice, ast.Constant))
         for side in sides
     )
 

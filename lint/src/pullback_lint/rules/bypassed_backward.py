@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.module import Module, ancestry
 from pullback_lint.model.queries import text
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB107"
@@ -81,7 +81,7 @@ def _takes_cotangent(node: ast.FunctionDef) -> bool:
     if node.decorator_list or not node.args.args or node.args.args[0].arg != "self":
         return False
     names = [arg.arg.lower() for arg in node.args.args]
-    returns = any(isinstance(child, ast.Return) and child.value is not None for child in walk(node))
+    returns = any(child.value is not None for child in every(node, ast.Return))
     return returns and any("grad" in name or name in {"g", "dy", "dout", "cotangent"} for name in names)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import called, keyword, literal, text
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import apart, every
 from pullback_lint.problem import Problem
 
 CODE = "PB311"
@@ -18,14 +18,9 @@ def check_function(function: Function) -> Iterator[Problem]:
     if forward is None or not function.own(forward) or function.is_operator:
         return
     trained = _trained(function) | _from_attributes(function)
-    bound = {arg.arg for arg in walk(forward.node) if isinstance(arg, ast.arg)} | set(forward.flow.assignments)
-    for node in walk(forward.node):
-        if (
-            isinstance(node, ast.Name)
-            and isinstance(node.ctx, ast.Load)
-            and node.id in trained
-            and node.id not in bound
-        ):
+    bound = {arg.arg for arg in every(forward.node, ast.arg)} | set(forward.flow.assignments)
+    for node in every(forward.node, ast.Name):
+        if isinstance(node.ctx, ast.Load) and node.id in trained and node.id not in bound:
             yield Problem(
                 node,
                 f"`{node.id}` comes from outside: autograd tracks the inputs of `apply` alone",
@@ -37,27 +32,35 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 def _trained(function: Function) -> set[str]:
     """Names outside of the class that hold parameters, modules or tensors that require a gradient."""
-    found: set[str] = set()
-    for node in function.module.nodes:
-        if isinstance(node, ast.Assign) and _makes_trained(function, node.value) and _is_visible(function, node):
-            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return found
+    return _names(node for node in _visible(function) if _makes_trained(function, node.value))
+
+
+def _names(assignments: Iterable[ast.Assign]) -> set[str]:
+    return {target.id for node in assignments for target in node.targets if isinstance(target, ast.Name)}
+
+
+def _visible(function: Function) -> Iterator[ast.Assign]:
+    """The assignments at module level and in the functions around the class."""
+    module = function.module
+    outer = (apart(owner.body) for owner in module.around(function.node.lineno))
+    return (node for nodes in (module.outermost, *outer) for node in nodes if isinstance(node, ast.Assign))
 
 
 def _from_attributes(function: Function) -> set[str]:
     """Names in a method around the class that hold a parameter or module of its object."""
-    parents = function.module.parents
-    found: set[str] = set()
-    for node in function.module.nodes:
-        if isinstance(node, ast.Assign) and _is_visible(function, node) and text(node.value).startswith("self."):
-            owner = parents.get(node)
-            while owner is not None and not isinstance(owner, ast.ClassDef):
-                owner = parents.get(owner)
-            made = [item.value for item in walk(owner) if isinstance(item, ast.Assign)
-                    and text(item.targets[0]) == text(node.value)] if owner is not None else []  # fmt: skip
-            if any(_makes_trained(function, item) for item in made):
-                found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return found
+    return _names(node for node in _visible(function) if _is_trained_attribute(function, node))
+
+
+def _is_trained_attribute(function: Function, node: ast.Assign) -> bool:
+    """Whether the value is an attribute of `self` to which the class around assigns a parameter or module."""
+    if not isinstance(node.value, ast.Attribute) or not text(node.value).startswith("self."):
+        return False
+    owner = function.module.parents.get(node)
+    while owner is not None and not isinstance(owner, ast.ClassDef):
+        owner = function.module.parents.get(owner)
+    stores = every(owner, ast.Assign) if owner is not None else []
+    made = (item.value for item in stores if text(item.targets[0]) == text(node.value))
+    return any(_makes_trained(function, item) for item in made)
 
 
 def _makes_trained(function: Function, node: ast.expr) -> bool:
@@ -75,18 +78,3 @@ def _makes_trained(function: Function, node: ast.expr) -> bool:
 
 _MODULES = {"Linear", "Conv1d", "Conv2d", "Conv3d", "Bilinear", "LayerNorm", "BatchNorm1d", "BatchNorm2d", "Embedding",
             "PReLU", "GRU", "LSTM", "RNN", "Sequential", "ParameterList"}  # fmt: skip
-
-
-def _is_visible(function: Function, node: ast.Assign) -> bool:
-    """Whether an assignment is at module level or in a function around the class."""
-    parents = function.module.parents
-    owner = parents.get(node)
-    while owner is not None and not isinstance(
-        owner, ast.Module | ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef
-    ):
-        owner = parents.get(owner)
-    if isinstance(owner, ast.Module):
-        return True
-    if not isinstance(owner, ast.FunctionDef):
-        return False
-    return owner.lineno < function.node.lineno <= (owner.end_lineno or 0)

@@ -9,7 +9,7 @@ from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, text
 from pullback_lint.model.value import Value
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every, words_in
 from pullback_lint.problem import Problem
 
 CODE = "PB214"
@@ -17,11 +17,11 @@ CODE = "PB214"
 
 def check_function(function: Function) -> Iterator[Problem]:
     backward = function.backward
-    if backward is None or not _is_complex(function) or any(_conjugates(node) for node in walk(backward.node)):
+    if backward is None or not _is_complex(function) or words_in(backward.node) & _CONJUGATING:
         return
     yield from _products(function)
-    for node in walk(backward.node):
-        if _is_transposed(node) and isinstance(node, ast.expr):
+    for node in filter(_is_transposed, (*every(backward.node, ast.Call), *every(backward.node, ast.Attribute))):
+        if isinstance(node, ast.expr):
             value = backward.flow.values.get(node)
             if value is not None and any(root.startswith("saved.") for root in value.deps):
                 yield Problem(
@@ -35,7 +35,7 @@ def check_function(function: Function) -> Iterator[Problem]:
 def _products(function: Function) -> Iterator[Problem]:
     """Gradients of a product that multiply by the other factor as it is."""
     forward = function.forward
-    if forward is None or not any(_multiplies_inputs(forward, node) for node in walk(forward.node)):
+    if forward is None or not any(_multiplies_inputs(forward, node) for node in every(forward.node, ast.BinOp)):
         return
     for _, elements in function.gradients:
         for element in elements:
@@ -49,8 +49,8 @@ def _products(function: Function) -> Iterator[Problem]:
                 )
 
 
-def _multiplies_inputs(forward: Method, node: ast.AST) -> bool:
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+def _multiplies_inputs(forward: Method, node: ast.BinOp) -> bool:
+    if not isinstance(node.op, ast.Mult):
         return False
     left, right = forward.flow.values.get(node.left, Value()), forward.flow.values.get(node.right, Value())
     return bool(left.smooth) and bool(right.smooth)
@@ -58,23 +58,13 @@ def _multiplies_inputs(forward: Method, node: ast.AST) -> bool:
 
 def _is_complex(function: Function) -> bool:
     return "complex" in function.name.lower() or any(
-        isinstance(node, ast.Attribute)
-        and (node.attr in {"is_complex", "view_as_complex"} or node.attr.startswith("complex"))
+        word in {"is_complex", "view_as_complex"} or word.startswith("complex")
         for method, _ in function.members.values()
-        for node in walk(method)
+        for word in words_in(method)
     )
 
 
-def _conjugates(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr in {
-        "conj",
-        "mH",
-        "H",
-        "adjoint",
-        "conj_physical",
-        "real",
-        "is_complex",
-    }
+_CONJUGATING = {"conj", "mH", "H", "adjoint", "conj_physical", "real", "is_complex"}
 
 
 def _is_transposed(node: ast.AST) -> bool:

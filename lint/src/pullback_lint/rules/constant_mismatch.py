@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, literal
-from pullback_lint.model.walk import walk
+from pullback_lint.model.queries import calls_of, literal
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB219"
@@ -45,11 +45,11 @@ def _is_slip(one: float, other: float) -> bool:
 
 def _clamped(function: Function, forward: Method, backward: Method) -> Iterator[Problem]:
     """Bounds of a gate in backward that are none of the bounds of the clamp in forward."""
-    bounds = [_bounds(node) for node in walk(forward.node) if called(node) in {"clamp", "clip", "hardtanh"}]
+    bounds = [_bounds(node) for node in calls_of(forward.node, {"clamp", "clip", "hardtanh"})]
     if len(bounds) != 1 or len(bounds[0]) != 2:
         return
-    for node in walk(backward.node):
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and _is_saved(backward, node.left):
+    for node in every(backward.node, ast.Compare):
+        if len(node.ops) == 1 and _is_saved(backward, node.left):
             bound = literal(node.comparators[0])
             if isinstance(bound, int | float) and bound not in {0, *bounds[0], *(abs(item) for item in bounds[0])}:
                 low, high = sorted(bounds[0])
@@ -73,8 +73,8 @@ def _bounds(node: ast.AST) -> set[float]:
 
 def _constants(tree: ast.AST) -> Iterator[tuple[float, ast.Constant]]:
     """Floats with at least four significant digits."""
-    for node in walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, float) and 0 < abs(node.value) < 1e15:
+    for node in every(tree, ast.Constant):
+        if isinstance(node.value, float) and 0 < abs(node.value) < 1e15:
             digits = repr(node.value).replace(".", "").strip("0")
             if len(digits) >= 4:
                 yield node.value, node

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pullback_lint.model import tables
 from pullback_lint.model.flow import Flow
 from pullback_lint.model.function import Function
-from pullback_lint.model.queries import called, literal
-from pullback_lint.model.walk import walk
+from pullback_lint.model.queries import calls_of, literal
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB125"
@@ -18,7 +18,8 @@ CODE = "PB125"
 def check_function(function: Function) -> Iterator[Problem]:
     if function.ctx_escapes or not function.complete or function.forward is None:
         return
-    given = _stored(function) | function.attributes.keys() | function.members.keys() | tables.CTX_API
+    stored = (module.stored_attributes for _, module in function.members.values())
+    given = tables.CTX_API.union(*stored, function.attributes, function.members)
     for flow in function.readers:
         if flow.ctx is None or not (function.own(function.backward) or function.own(function.forward)):
             continue
@@ -34,25 +35,10 @@ def check_function(function: Function) -> Iterator[Problem]:
             )
 
 
-def _stored(function: Function) -> set[str]:
-    """All attributes that any method of the class or its module's helpers store."""
-    found: set[str] = set()
-    for node in {id(module): module for _, module in function.members.values()}.values():
-        for child in node.nodes:
-            if isinstance(child, ast.Attribute) and not isinstance(child.ctx, ast.Load):
-                found.add(child.attr)
-            elif called(child) == "setattr" and isinstance(child, ast.Call) and len(child.args) > 1:
-                name = literal(child.args[1])
-                found |= {name} if isinstance(name, str) else set()
-    return found
-
-
 def _checked(flow: Flow) -> set[str]:
     """Attributes asked for with hasattr, getattr, or under a try."""
     found: set[str] = set()
-    for node in walk(flow.node):
-        if called(node) in {"hasattr", "getattr"} and isinstance(node, ast.Call) and len(node.args) > 1:
-            found.add(str(literal(node.args[1])))
-        elif isinstance(node, ast.Try):
-            found |= {child.attr for child in walk(node) if isinstance(child, ast.Attribute)}
-    return found
+    for call in calls_of(flow.node, {"hasattr", "getattr"}):
+        if len(call.args) > 1:
+            found.add(str(literal(call.args[1])))
+    return found.union(child.attr for node in every(flow.node, ast.Try) for child in every(node, ast.Attribute))

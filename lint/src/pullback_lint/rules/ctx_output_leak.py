@@ -9,7 +9,7 @@ from pullback_lint.model.events import AttributeSet
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Element, Method, Result
 from pullback_lint.model.value import Value
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB307"
@@ -54,14 +54,14 @@ def _is_same(forward: Method, item: AttributeSet, result: Result, node: ast.expr
     if not isinstance(node, ast.Name) or node.id not in _names_of(forward, item):
         return False
     kept = getattr(item.node, "lineno", 0)
-    stores = [name.lineno for name in walk(forward.node) if isinstance(name, ast.Name) and name.id == node.id
+    stores = [name.lineno for name in every(forward.node, ast.Name) if name.id == node.id
               and isinstance(name.ctx, ast.Store)]  # fmt: skip
     return max(stores, default=kept + 1) <= kept and (len(result.elements or ()) == 1 or "tensor" in item.value.tags)
 
 
 def _names_of(forward: Method, item: AttributeSet) -> set[str]:
     """The names of what was kept: `ctx.y = y`, or `ctx.y = y = …`."""
-    beside = {target.id for node in walk(forward.node) if isinstance(node, ast.Assign) and item.node in node.targets
+    beside = {target.id for node in every(forward.node, ast.Assign) if item.node in node.targets
               for target in node.targets if isinstance(target, ast.Name)}  # fmt: skip
     return beside | ({item.expr.id} if isinstance(item.expr, ast.Name) else set())
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB134"
@@ -14,8 +14,8 @@ CODE = "PB134"
 
 def check_function(function: Function) -> Iterator[Problem]:
     for flow in (*function.fillers, *function.readers):
-        for node in walk(flow.node):
-            if isinstance(node, ast.Attribute) and node.attr == "saved_variables" and flow.is_ctx(node.value):
+        for node in every(flow.node, ast.Attribute):
+            if node.attr == "saved_variables" and flow.is_ctx(node.value):
                 yield Problem(node, "`saved_variables` is deprecated", fix="use `saved_tensors`")
         for decorator in getattr(flow.node, "decorator_list", []):
             called_name = decorator.func if isinstance(decorator, ast.Call) else decorator

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, known, names_in, text
+from pullback_lint.model.queries import called, calls_of, known, names_in, text
 from pullback_lint.model.value import Value
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB212"
@@ -75,23 +75,23 @@ def _index_among_slices(node: ast.expr) -> ast.expr | None:
 def _indices(forward: Method) -> set[str]:
     """Inputs that forward uses as an index into another tensor."""
     found: set[str] = set()
-    for node in walk(forward.node):
-        index = _index_among_slices(node.slice) if isinstance(node, ast.Subscript) else None
+    for node in every(forward.node, ast.Subscript):
+        index = _index_among_slices(node.slice)
         if isinstance(index, ast.Name):
             found.add(index.id)
-        elif isinstance(node, ast.Call) and called(node) in {"index_select", "gather", "embedding", "take"}:
-            found |= {argument.id for argument in node.args if isinstance(argument, ast.Name)}
+    for call in calls_of(forward.node, _GATHERS):
+        found |= {argument.id for argument in call.args if isinstance(argument, ast.Name)}
     return {name for name in found & {parameter.name for parameter in forward.parameters} if not _MASK.search(name)}
 
 
+_GATHERS = {"index_select", "gather", "embedding", "take"}
 _MASK = re.compile(r"mask|valid|visible|keep|kept|inside|active|alive|live|select|where|chosen|is_|has_")
 _INTEGER = re.compile(r"i(n)?d(s|x|ex|ices|exes)?$|ind|perm|order|rows?$|cols?$|labels?$|tokens?$|neigh|^src|^dst|^nn")
 
 
 def _is_integer(forward: Method, name: str) -> bool:
     """Whether an index is certainly no mask: its name or another use says so."""
-    gathers = (node for node in walk(forward.node) if called(node) in {"index_select", "gather", "embedding", "take"})
-    return bool(_INTEGER.search(name)) or any(name in names_in(node) for node in gathers)
+    return bool(_INTEGER.search(name)) or any(name in names_in(node) for node in calls_of(forward.node, _GATHERS))
 
 
 def _input_behind(function: Function, value: Value) -> str:

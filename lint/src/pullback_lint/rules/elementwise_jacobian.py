@@ -29,6 +29,6 @@ def check_function(function: Function) -> Iterator[Problem]:
                 yield Problem(
                     element.node,
                     f"`{called(shown)}` mixes the elements of a row, this gradient does not",
-                    argument=function.inputs[0].name if function.inputs else None,
+                    argument=function.first,
                     fix="add the sum over the dimension",
                 )

@@ -11,9 +11,9 @@ from pullback_lint import edits
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.module import Module
-from pullback_lint.model.queries import called, closure, literal, text
+from pullback_lint.model.queries import called, calls_of, closure, literal, text
 from pullback_lint.model.tables import words
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Edit, Problem
 
 CODE = "PB601"
@@ -23,9 +23,10 @@ def check_function(function: Function) -> Iterator[Problem]:
     for method in (function.forward, function.backward):
         if method is None:
             continue
-        for node in walk(method.node):
-            yield from _logarithm(method, node)
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        for call in calls_of(method.node, {"log", "log1p"}):
+            yield from _logarithm(method, call)
+        for node in every(method.node, ast.BinOp):
+            if isinstance(node.op, ast.Div):
                 above, below = _exponentials(method, node.left), _exponentials(method, node.right)
                 shared = above.keys() & below.keys()
                 if shared:
@@ -68,10 +69,8 @@ def _is_balanced(module: Module, start: tuple[int, int], end: tuple[int, int]) -
     return start[0] == end[0] and stretch.count("(") == stretch.count(")")
 
 
-def _logarithm(method: Method, node: ast.AST) -> Iterator[Problem]:
+def _logarithm(method: Method, node: ast.Call) -> Iterator[Problem]:
     """`log(1 + exp(x))`."""
-    if called(node) not in {"log", "log1p"} or not isinstance(node, ast.Call):
-        return
     operand = _argument(node, method)
     direct = isinstance(operand, ast.BinOp) or called(operand) in _GROWING
     shared = _exponentials(method, operand) if direct else {}
@@ -114,7 +113,7 @@ _BOUNDING = words("""
 
 def is_bounded(method: Method, node: ast.expr) -> bool:
     """Whether an exponent cannot become large, as far as can be seen."""
-    negated = any(isinstance(child, ast.UnaryOp) and isinstance(child.op, ast.USub) for child in walk(node))
+    negated = any(isinstance(child.op, ast.USub) for child in every(node, ast.UnaryOp))
     for child in closure(method.flow, node):
         if negated and isinstance(child, ast.Name) and _POSITIVE_NAME.search(child.id):
             return True

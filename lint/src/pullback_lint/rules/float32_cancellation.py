@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pullback_lint import edits
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, closure, literal, source_of, text
-from pullback_lint.model.walk import walk
+from pullback_lint.model.queries import called, calls_of, closure, literal, source_of, text
+from pullback_lint.model.walk import every, walk
 from pullback_lint.problem import Problem
 
 CODE = "PB602"
@@ -27,8 +27,8 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 
 def _one_minus_cosine(method: Method) -> Iterator[Problem]:
-    for node in walk(method.node):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub) or literal(node.left) != 1:
+    for node in every(method.node, ast.BinOp):
+        if not isinstance(node.op, ast.Sub) or literal(node.left) != 1:
             continue
         if called(source_of(method.flow, node.right)) == "cos":
             message = "`1 - cos(x)` loses all digits near 0"
@@ -37,9 +37,9 @@ def _one_minus_cosine(method: Method) -> Iterator[Problem]:
 
 def _better_functions(function: Function, method: Method) -> Iterator[Problem]:
     """`exp(x) - 1` and `log(1 + x)`, which torch has as functions of their own."""
-    for node in walk(method.node):
+    for node in (*every(method.node, ast.BinOp), *calls_of(method.node, {"log"})):
         better = _expm1(method, node) or _log1p(method, node)
-        if better and isinstance(node, ast.expr):
+        if better:
             yield Problem(
                 node,
                 f"`{text(node)}` loses its digits near 0",
@@ -79,8 +79,8 @@ def _operand(method: Method, node: ast.AST, name: str) -> ast.expr | None:
 
 def _difference_of_squares(method: Method) -> Iterator[Problem]:
     """The variance as the mean of squares minus the square of the mean."""
-    for node in walk(method.node):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+    for node in every(method.node, ast.BinOp):
+        if not isinstance(node.op, ast.Sub):
             continue
         left, right = source_of(method.flow, node.left), node.right
         squared = isinstance(right, ast.BinOp) and isinstance(right.op, ast.Pow | ast.Mult)
@@ -100,8 +100,8 @@ def _is_square(node: ast.AST) -> bool:
 
 def _one_minus_tanh(function: Function, method: Method) -> Iterator[Problem]:
     """`1 - tanh²`, of a tanh computed here or saved by forward."""
-    for node in walk(method.node):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub) or literal(node.left) != 1:
+    for node in every(method.node, ast.BinOp):
+        if not isinstance(node.op, ast.Sub) or literal(node.left) != 1:
             continue
         base = _squared(node.right)
         if base is not None and "tanh" in {called(source_of(method.flow, base)), called(_kept(function, method, base))}:
@@ -131,8 +131,8 @@ def _kept(function: Function, method: Method, node: ast.expr) -> ast.expr | None
 
 def _one_added(function: Function, backward: Method) -> Iterator[Problem]:
     """`y + 1` where forward formed y as exp(x) - 1."""
-    for node in walk(backward.node):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
+    for node in every(backward.node, ast.BinOp):
+        if not isinstance(node.op, ast.Add):
             continue
         for side, other in ((node.left, node.right), (node.right, node.left)):
             if literal(other) == 1 and isinstance(side, ast.Name) and _is_expm1(function, backward, side):

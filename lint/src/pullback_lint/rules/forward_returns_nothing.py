@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB135"
@@ -22,4 +22,4 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 
 def _yields(method: Method) -> bool:
-    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in walk(method.node))
+    return bool(every(method.node, ast.Yield) or every(method.node, ast.YieldFrom))

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
-from pullback_lint.model.queries import called, literal, source_of, text
-from pullback_lint.model.walk import walk
+from pullback_lint.model.queries import called, calls_of, literal, source_of, text
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB603"
@@ -15,10 +15,10 @@ CODE = "PB603"
 
 def check_function(function: Function) -> Iterator[Problem]:
     backward = function.backward
-    if backward is None or any(called(node) in {"float", "double"} for node in walk(backward.node)):
+    if backward is None or calls_of(backward.node, {"float", "double"}):
         return
-    for node in walk(backward.node):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+    for node in every(backward.node, ast.BinOp):
+        if isinstance(node.op, ast.Div):
             shown = source_of(backward.flow, node.right)
             one = literal(node.left) == 1
             if _is_cube(shown) or (one and (_is_square(shown) or _is_sum_of_squares(shown))):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pullback_lint.model.events import Save
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import closure, covers, text
+from pullback_lint.model.walk import every, words_in
 from pullback_lint.problem import Problem
 
 CODE = "PB127"
@@ -44,14 +45,19 @@ def _asked(function: Function, saves: list[Save]) -> set[str]:
     return names | {function.inputs[int(index)].name for index in asked if int(index) < len(function.inputs)}
 
 
+def _asks(node: ast.AST) -> bool:
+    """Whether a function looks at what needs a gradient, or at what is None."""
+    compared = (op for item in every(node, ast.Compare) for op in item.ops)
+    return "needs_input_grad" in words_in(node) or any(isinstance(op, ast.IsNot) for op in compared)
+
+
 def _kept_or_none(function: Function) -> Iterator[Problem]:
     """Tensors saved as `x if w.requires_grad else None` that backward uses without asking."""
     backward = function.backward
     if backward is None or len(function.saves) != 1:
         return
-    asks = "needs_input_grad" in text(backward.node) or "is not None" in text(backward.node)
     for index, argument in enumerate(function.saves[0].arguments):
-        if asks or not isinstance(argument, ast.IfExp) or "grad" not in text(argument.test):
+        if not isinstance(argument, ast.IfExp) or "grad" not in text(argument.test) or _asks(backward.node):
             continue
         used = any(f"saved.{index}" in item.value.deps for _, elements in function.gradients for item in elements)
         if used and any(isinstance(side, ast.Constant) for side in (argument.body, argument.orelse)):

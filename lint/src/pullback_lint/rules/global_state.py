@@ -9,7 +9,7 @@ from pullback_lint.model.events import Call
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import text
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB310"
@@ -20,7 +20,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     if forward is None or backward is None or not function.own(backward):
         return
     written = _written(function, forward)
-    for node in walk(backward.node):
+    for node in _expressions(backward) if written else ():
         name = _read(function, node)
         if name in written:
             yield Problem(
@@ -31,10 +31,14 @@ def check_function(function: Function) -> Iterator[Problem]:
             return
 
 
+def _expressions(method: Method) -> tuple[ast.Name | ast.Attribute, ...]:
+    return *every(method.node, ast.Name), *every(method.node, ast.Attribute)
+
+
 def _written(function: Function, forward: Method) -> dict[str, ast.expr]:
     found: dict[str, ast.expr] = {}
-    for node in walk(forward.node):
-        if not isinstance(node, ast.Subscript | ast.Attribute | ast.Name) or isinstance(node.ctx, ast.Load):
+    for node in (*_expressions(forward), *every(forward.node, ast.Subscript)):
+        if isinstance(node.ctx, ast.Load):
             continue
         name = _place(function, node)
         if name and not isinstance(function.module.parents.get(node), ast.AugAssign) and not _is_cache(function, node):

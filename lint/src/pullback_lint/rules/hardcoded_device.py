@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.events import Call
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, closure, keyword, literal, text
-from pullback_lint.model.walk import walk
+from pullback_lint.model.queries import called, calls_of, closure, keyword, literal, text
 from pullback_lint.problem import Problem
 
 CODE = "PB501"
@@ -34,7 +33,7 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 
 def _wraps_cpu_code(method: Method) -> bool:
-    return any(called(node) in {"cpu", "numpy", "from_numpy"} for node in walk(method.node))
+    return bool(calls_of(method.node, {"cpu", "numpy", "from_numpy"}))
 
 
 def _fixed(call: Call) -> str:

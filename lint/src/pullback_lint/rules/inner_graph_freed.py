@@ -10,7 +10,7 @@ from pullback_lint.model.flow import Flow
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import keyword, literal
 from pullback_lint.model.value import Value
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB309"
@@ -42,11 +42,10 @@ def _records(function: Function) -> bool:
 
 
 def _with_blocks(flow: Flow) -> Iterator[str]:
-    for node in walk(flow.node):
-        if isinstance(node, ast.With):
-            for item in node.items:
-                target = item.context_expr
-                yield flow.imports.dotted(target.func if isinstance(target, ast.Call) else target)
+    for node in every(flow.node, ast.With):
+        for item in node.items:
+            target = item.context_expr
+            yield flow.imports.dotted(target.func if isinstance(target, ast.Call) else target)
 
 
 def _graph(call: Call) -> Value | None:

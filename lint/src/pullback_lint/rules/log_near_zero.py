@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, literal, source_of, text
-from pullback_lint.model.walk import walk
+from pullback_lint.model.queries import called, calls_of, literal, source_of, text
 from pullback_lint.problem import Problem
 
 CODE = "PB613"
@@ -18,7 +17,9 @@ def check_function(function: Function) -> Iterator[Problem]:
     for method in (function.forward, function.backward):
         if method is None:
             continue
-        arguments = {node: operand for node in walk(method.node) if (operand := _argument(node)) is not None}
+        arguments = {
+            node: operand for node in calls_of(method.node, {"log"}) if (operand := _argument(node)) is not None
+        }
         complements = set(map(_complement, arguments.values()))
         for node, operand in arguments.items():
             if isinstance(operand, ast.Name) and _may_vanish(method, operand, complements):
@@ -30,10 +31,8 @@ def check_function(function: Function) -> Iterator[Problem]:
                 )
 
 
-def _argument(node: ast.AST) -> ast.expr | None:
+def _argument(node: ast.Call) -> ast.expr | None:
     """What a logarithm is taken of."""
-    if not isinstance(node, ast.Call) or called(node) != "log":
-        return None
     return node.args[0] if node.args else node.func.value if isinstance(node.func, ast.Attribute) else None
 
 

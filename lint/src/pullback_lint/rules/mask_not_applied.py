@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, closure, names_in, source_of, text
+from pullback_lint.model.queries import called, calls_of, closure, names_in, source_of, text
 from pullback_lint.model.value import Value
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB211"
@@ -28,7 +28,7 @@ def check_function(function: Function) -> Iterator[Problem]:
             if not _is_used(function, forward, name, element.value):
                 yield Problem(
                     element.node,
-                    f"`forward` multiplies by the mask `{name}`, `backward` does not",
+                    f"`forward` applies the mask `{name}`, `backward` does not",
                     fix=f"save `{name}` and multiply the gradient by it",
                     severity="warning",
                 )
@@ -52,14 +52,11 @@ def _on_input(forward: Method, node: ast.Compare) -> bool:
 
 
 def _is_applied(forward: Method, name: str) -> bool:
-    for node in walk(forward.node):
-        if (
-            isinstance(node, ast.BinOp)
-            and isinstance(node.op, ast.Mult)
-            and name in {text(node.left), text(node.right)}
-        ):
-            return True
-    return False
+    products = (node for node in every(forward.node, ast.BinOp) if isinstance(node.op, ast.Mult))
+    conditions = (node.args[0] for node in calls_of(forward.node, {"where", "masked_fill"}) if node.args)
+    return any(name in {text(node.left), text(node.right)} for node in products) or any(
+        isinstance(node, ast.Name) and node.id == name for node in conditions
+    )
 
 
 def _is_used(function: Function, forward: Method, name: str, gradient: Value) -> bool:
@@ -88,6 +85,4 @@ def _depends(forward: Method, node: ast.expr, name: str) -> bool:
 
 
 def _compares(backward: Method) -> bool:
-    return any(
-        isinstance(node, ast.Compare) or called(node) in {"where", "masked_fill"} for node in walk(backward.node)
-    )
+    return bool(every(backward.node, ast.Compare) or calls_of(backward.node, {"where", "masked_fill"}))

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, names_in, source_of, text
-from pullback_lint.model.walk import walk
+from pullback_lint.model.queries import called, calls_of, names_in, source_of, text
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB605"
@@ -25,8 +25,8 @@ class _Reader(NamedTuple):
 def _guarded(function: Function) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for method in (function.forward, function.backward):
-        for node in walk(method.node) if method is not None else ():
-            if isinstance(node, ast.Call) and called(node) == "where" and len(node.args) == 3:
+        for node in calls_of(method.node, {"where"}) if method is not None else ():
+            if len(node.args) == 3:
                 condition, *sides = node.args
                 if isinstance(condition, ast.Name):
                     found.setdefault(condition.id, set()).update(*map(names_in, sides[:1]))
@@ -40,9 +40,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     if function.backward is None:
         return
     backward = _Reader(function.backward, _guarded(function))
-    for node in walk(backward.method.node):
-        if not isinstance(node, ast.BinOp):
-            continue
+    for node in every(backward.method.node, ast.BinOp):
         if isinstance(node.op, ast.Div) and _is_name_in(node.right, _masked(backward, node.left)):
             yield Problem(
                 node,
@@ -92,8 +90,8 @@ def _tested(backward: _Reader, node: ast.expr) -> set[str]:
 
 
 def _partial_of(backward: _Reader, node: ast.expr, names: set[str]) -> bool:
-    for child in walk(node):
-        if isinstance(child, ast.Call) and called(child) in _PARTIAL:
+    for child in every(node, ast.Call):
+        if called(child) in _PARTIAL:
             arguments = [*child.args, *([child.func.value] if isinstance(child.func, ast.Attribute) else [])]
             if any(isinstance(argument, ast.Name) and argument.id in names for argument in arguments):
                 return True

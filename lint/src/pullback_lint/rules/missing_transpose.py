@@ -9,7 +9,7 @@ from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, closure, gradients, known, literal, matrix_operands, results, source_of
 from pullback_lint.model.value import Value
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every, walk, words_in
 from pullback_lint.problem import Problem
 
 CODE = "PB213"
@@ -22,6 +22,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     yield from _solves(function, forward, backward)
     yield from _einsums(function, forward, backward)
     yield from _inverses(function, forward, backward)
+    yield from _of_transposed(function, forward, backward)
     for left, right in _products(forward):
         if left not in _names(function) or right not in _names(function):
             continue
@@ -31,6 +32,47 @@ def check_function(function: Function) -> Iterator[Problem]:
         for node in gradients(function, _names(function).index(right)):
             if _is_product(node, backward, function, other=left, cotangent_first=False):
                 yield _problem(node, right, left, f"`.t()` on `{left}`")
+
+
+def _of_transposed(function: Function, forward: Method, backward: Method) -> Iterator[Problem]:
+    """The gradient of `x` in `x @ w.t()`, found as a product with `w.t()` instead of `w`."""
+    names = _names(function)
+    for shown in (item for result in _built(forward) for item in walk(result)):
+        operands = matrix_operands(shown)
+        if operands is None or not isinstance(operands[0], ast.Name) or operands[0].id not in names:
+            continue
+        right = _transposed(operands[1])
+        for node in gradients(function, names.index(operands[0].id)) if right in names else ():
+            sides = matrix_operands(node)
+            factor = _transposed_node(sides[1]) if sides is not None else None
+            if sides is not None and factor is not None and _is_pair(sides[0], factor, backward, function, right):
+                yield Problem(
+                    node,
+                    f"`forward` multiplies by `{right}` transposed, so this needs `{right}` as it is",
+                    argument=operands[0].id,
+                    fix=f"leave the transposition of `{right}` out",
+                )
+
+
+def _built(forward: Method) -> Iterator[ast.expr]:
+    """What forward returns, also where something is added to it in place."""
+    for item in forward.flow.returns.values():
+        node = item.node.value
+        sources = forward.flow.assignments.get(node.id, []) if isinstance(node, ast.Name) else [node]
+        yield from (source for source in sources if source is not None)
+
+
+def _transposed_node(node: ast.expr) -> ast.expr | None:
+    """What a plain transposition is of: `w.t()`, `w.T`, `w.mT`."""
+    if isinstance(node, ast.Call) and called(node) == "t" and not node.args:
+        node = node.func
+        return node.value if isinstance(node, ast.Attribute) else None
+    return node.value if isinstance(node, ast.Attribute) and node.attr in {"T", "mT"} else None
+
+
+def _transposed(node: ast.expr) -> str:
+    inner = _transposed_node(node)
+    return inner.id if isinstance(inner, ast.Name) else ""
 
 
 def _problem(node: ast.AST, argument: str, other: str, fix: str, what: str = "product") -> Problem:
@@ -122,15 +164,14 @@ _TRANSPOSES = {
 
 def _inverses(function: Function, forward: Method, backward: Method) -> Iterator[Problem]:
     """The gradient of an inverse or a determinant, written without any transpose."""
-    made = {called(node) for node in walk(forward.node)}
-    names = {getattr(node, "attr", called(node)) for node in walk(backward.node)}
-    if not made & (_INVERSES | _DETERMINANTS) or names & _TRANSPOSES or len(function.inputs) != 1:
+    made = {called(node) for node in every(forward.node, ast.Call)}
+    if not made & (_INVERSES | _DETERMINANTS) or len(function.inputs) != 1 or words_in(backward.node) & _TRANSPOSES:
         return
     for element in function.gradients_of(0):
         node = source_of(backward.flow, element.node)
         if not element.value.rooted("g.") or "opaque" in element.value.tags:
             continue
-        products = sum(isinstance(child, ast.BinOp) and isinstance(child.op, ast.MatMult) for child in walk(node))
+        products = sum(isinstance(child.op, ast.MatMult) for child in every(node, ast.BinOp))
         inverted = any(called(child) in _INVERSES for child in closure(backward.flow, node))
         if (made & _INVERSES and products == 2) or (made & _DETERMINANTS and inverted and not products):
             name = function.inputs[0].name

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called
-from pullback_lint.model.walk import walk
+from pullback_lint.model.queries import called, calls_of
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB320"
@@ -22,8 +22,8 @@ def check_function(function: Function) -> Iterator[Problem]:
         elements = function.gradients_of(index)
         if not elements or not all(element.is_none for element in elements):
             continue
-        for node in walk(forward.node):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == parameter.name:
+        for node in every(forward.node, ast.Call):
+            if isinstance(node.func, ast.Name) and node.func.id == parameter.name:
                 yield Problem(
                     node,
                     f"`{parameter.name}` is called: its parameters get no gradient from this Function",
@@ -35,13 +35,13 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 def _differentiates(backward: Method) -> bool:
     """Whether backward may reach the parameters: all but `autograd.grad` with respect to plain names."""
-    calls = [node for node in walk(backward.node) if called(node) in {"grad", "backward", "vjp"}]
+    calls = calls_of(backward.node, {"grad", "backward", "vjp"})
     named = [node for node in calls if called(node) == "grad" and _is_named(node)]
     return len(named) < len(calls) or any(
-        isinstance(node, ast.Attribute) and node.attr in {"parameters", "params"} for node in walk(backward.node)
+        node.attr in {"parameters", "params"} for node in every(backward.node, ast.Attribute)
     )
 
 
-def _is_named(node: ast.AST) -> bool:
+def _is_named(node: ast.Call) -> bool:
     """Whether what is differentiated with respect to is one name."""
-    return isinstance(node, ast.Call) and len(node.args) > 1 and isinstance(node.args[1], ast.Name)
+    return len(node.args) > 1 and isinstance(node.args[1], ast.Name)

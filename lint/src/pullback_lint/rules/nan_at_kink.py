@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pullback_lint.model.flow import Flow
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, closure, known, literal, source_of, text
-from pullback_lint.model.walk import walk
+from pullback_lint.model.queries import called, calls_of, closure, known, literal, source_of, text
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB604"
@@ -20,9 +20,9 @@ _SAFE = {"where", "clamp", "clamp_min", "maximum", "nan_to_num", "masked_fill", 
 
 def check_function(function: Function) -> Iterator[Problem]:
     backward = function.backward
-    if backward is None or any(called(node) in _SAFE for node in walk(backward.node)) or _forward_divides(function):
+    if backward is None or calls_of(backward.node, _SAFE) or _forward_divides(function):
         return
-    for node in walk(backward.node):
+    for node in _quotients(backward):
         divisor = _divisor(node)
         if divisor is not None and any(
             test(function, backward, divisor) for test in (_may_vanish, _saturates, _is_factor)
@@ -34,6 +34,12 @@ def check_function(function: Function) -> Iterator[Problem]:
                 severity="warning",
             )
             return
+
+
+def _quotients(method: Method) -> Iterator[ast.expr]:
+    """Whatever may divide."""
+    yield from (node for node in every(method.node, ast.BinOp) if isinstance(node.op, ast.Div))
+    yield from calls_of(method.node, {"rsqrt"})
 
 
 def _divisor(node: ast.AST) -> ast.expr | None:
@@ -61,13 +67,11 @@ def _saturates(_function: Function, backward: Method, node: ast.expr) -> bool:
 
 def _is_factor(function: Function, backward: Method, node: ast.expr) -> bool:
     """Whether a product that forward forms is divided by its own factor, which may be zero."""
-    if function.forward is None or not any(
-        called(child) in {"prod", "cumprod"} for child in walk(function.forward.node)
-    ):
+    if function.forward is None or not calls_of(function.forward.node, {"prod", "cumprod"}):
         return False
     value = backward.flow.values.get(node)
     roots = [known(function, root) for root in (value.alias if value is not None else ())]
-    return len(roots) == 1 and roots[0] is not None and roots[0].alias == {f"in.{function.inputs[0].name}"}
+    return len(roots) == 1 and roots[0] is not None and roots[0].alias == {f"in.{function.first}"}
 
 
 def _forward_divides(function: Function) -> bool:
@@ -75,7 +79,7 @@ def _forward_divides(function: Function) -> bool:
     forward = function.forward
     if forward is None:
         return False
-    divisors = filter(None, map(_divisor, walk(forward.node)))
+    divisors = filter(None, map(_divisor, _quotients(forward)))
     shown = [source_of(forward.flow, divisor) for divisor in divisors]
     return any(called(node) in _NORMS and isinstance(node, ast.Call) and _is_bare(forward.flow, node) for node in shown)
 
@@ -103,7 +107,7 @@ def _is_bare(flow: Flow, node: ast.Call) -> bool:
     """Whether nothing keeps what the norm or root is taken of away from zero."""
     if any(called(child) in _BOUNDED for child in closure(flow, node)):
         return False
-    sums = (child for child in walk(node) if isinstance(child, ast.BinOp) and isinstance(child.op, ast.Add | ast.Sub))
+    sums = (child for child in every(node, ast.BinOp) if isinstance(child.op, ast.Add | ast.Sub))
     sides = [side for child in sums for side in (child.left, child.right)]
     if called(node) in {"sqrt", "rsqrt"}:
         return not sides

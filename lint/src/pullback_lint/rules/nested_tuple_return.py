@@ -30,4 +30,5 @@ def _is_tuple(element: Element) -> bool:
     if isinstance(element.node, ast.Starred):
         return False
     tags = element.value.tags
-    return "autograd-tuple" in tags or (isinstance(element.node, ast.Tuple) and bool(element.node.elts))
+    held = isinstance(element.node, ast.Name) and tags == {"tuple"} and bool(element.value.items)
+    return "autograd-tuple" in tags or held or (isinstance(element.node, ast.Tuple) and bool(element.node.elts))

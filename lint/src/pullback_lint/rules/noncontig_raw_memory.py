@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from pullback_lint.model.events import Call
 from pullback_lint.model.function import Function
-from pullback_lint.model.queries import called, names_in
+from pullback_lint.model.queries import calls_of, names_in
 from pullback_lint.model.value import Value
-from pullback_lint.model.walk import walk
 from pullback_lint.problem import Problem
 
 CODE = "PB314"
@@ -20,14 +19,14 @@ def check_function(function: Function) -> Iterator[Problem]:
     for method in (function.forward, function.backward):
         if method is None or any("contiguous" in name or "guard" in name for name in method.decorators):
             continue
-        if any(called(node) in {"stride", "is_contiguous"} for node in walk(method.node)):
+        if calls_of(method.node, {"stride", "is_contiguous"}):
             continue
         for call in method.flow.calls.values():
             value = _read(function, call, helpers)
-            roots = [root for root in value.alias if root.startswith(("g.", "in."))] if value is not None else []
-            if _is_compared(function, call):
+            if value is None or value.tags & {"contiguous", "tuple"} or _is_compared(function, call):
                 continue
-            if value is not None and roots and not value.tags & {"contiguous", "tuple"}:
+            roots = [root for root in value.alias if root.startswith(("g.", "in."))]
+            if roots:
                 name = min(roots).partition(".")[2]
                 yield Problem(
                     call.node,
@@ -54,13 +53,14 @@ def _is_compared(function: Function, call: Call) -> bool:
 
 def _helpers(function: Function) -> set[str]:
     """Functions of this file that read the memory of their first parameter."""
+    if "data_ptr" not in function.module.source and "as_strided" not in function.module.source:
+        return set()
     definitions = [node for node in function.module.tree.body if isinstance(node, ast.FunctionDef) and node.args.args]
     return {node.name for node in definitions if _reads_memory(node)}
 
 
 def _reads_memory(node: ast.FunctionDef) -> bool:
     first = node.args.args[0].arg
-    calls = [child for child in walk(node) if isinstance(child, ast.Call)]
-    if any(called(call) in {"contiguous", "stride"} for call in calls):
+    if calls_of(node, {"contiguous", "stride"}):
         return False
-    return any(called(call) in {"as_strided", "data_ptr"} and first in names_in(call) for call in calls)
+    return any(first in names_in(call) for call in calls_of(node, {"as_strided", "data_ptr"}))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, compared_with_none, literal
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every, walk
 from pullback_lint.problem import Problem
 
 CODE = "PB105"
@@ -36,8 +36,8 @@ def check_function(function: Function) -> Iterator[Problem]:
 def _cotangents(backward: Method) -> list[str]:
     """The names of the cotangents, also of those that `*grads` is taken apart into."""
     names = [parameter.name for parameter in backward.parameters]
-    for node in walk(backward.node) if backward.vararg else ():
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id == backward.vararg:
+    for node in every(backward.node, ast.Assign) if backward.vararg else ():
+        if isinstance(node.value, ast.Name) and node.value.id == backward.vararg:
             names += [item.id for item in getattr(node.targets[0], "elts", []) if isinstance(item, ast.Name)]
     return names
 

@@ -10,7 +10,7 @@ from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import keyword, known, text
 from pullback_lint.model.value import Value
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB402"
@@ -45,10 +45,10 @@ def _is_cut(function: Function, value: Value) -> bool:
 
 def _switched_off(backward: Method) -> Iterator[Problem]:
     """Gradients computed inside of `with torch.no_grad()`."""
-    for node in walk(backward.node):
-        if not isinstance(node, ast.With) or not any(_is_no_grad(backward, item.context_expr) for item in node.items):
+    for node in every(backward.node, ast.With):
+        if not any(_is_no_grad(backward, item.context_expr) for item in node.items):
             continue
-        values = (backward.flow.values.get(child) for child in walk(node) if isinstance(child, ast.BinOp))
+        values = (backward.flow.values.get(child) for child in every(node, ast.BinOp))
         if any(value is not None and value.rooted("g.") for value in values):
             yield _problem(node.items[0].context_expr, "`no_grad` hides this part from autograd")
             return

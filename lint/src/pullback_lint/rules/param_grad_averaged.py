@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Element, Method
-from pullback_lint.model.queries import REDUCTIONS, called, source_of, sources_of
-from pullback_lint.model.walk import walk
+from pullback_lint.model.queries import REDUCTIONS, called, calls_of, source_of, sources_of
 from pullback_lint.problem import Problem
 
 CODE = "PB207"
@@ -33,12 +32,12 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 
 def _averages(forward: Method) -> bool:
-    return any(called(node) in {"mean", "var", "std", "layer_norm"} for node in walk(forward.node))
+    return bool(calls_of(forward.node, {"mean", "var", "std", "layer_norm"}))
 
 
 def _passes_shape(element: Element) -> bool:
     """Whether a gradient keeps the cotangent's shape, so that the others are reduced from it."""
-    return bool(element.value.rooted("g.")) and not any(called(node) in REDUCTIONS for node in walk(element.node))
+    return bool(element.value.rooted("g.")) and not calls_of(element.node, REDUCTIONS)
 
 
 def _mean(backward: Method, node: ast.expr, depth: int = 0) -> ast.AST | None:

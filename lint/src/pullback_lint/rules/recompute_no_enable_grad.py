@@ -10,7 +10,7 @@ from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import source_of
 from pullback_lint.model.value import Value
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import words_in
 from pullback_lint.problem import Problem
 
 CODE = "PB403"
@@ -52,14 +52,7 @@ def _is_rerun(backward: Method, call: Call) -> bool:
 
 
 def _switches_on(backward: Method) -> bool:
-    return any(
-        isinstance(node, ast.Attribute | ast.Name) and _name(node) in {"enable_grad", "set_grad_enabled", "vjp", "jvp"}
-        for node in walk(backward.node)
-    )
-
-
-def _name(node: ast.Attribute | ast.Name) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id
+    return not words_in(backward.node).isdisjoint({"enable_grad", "set_grad_enabled", "vjp", "jvp"})
 
 
 def _graph(call: Call) -> Value | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, closure, loaded, names_in, source_of
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every, walk
 from pullback_lint.problem import Problem
 
 CODE = "PB206"
@@ -54,7 +54,7 @@ def _fixed(function: Function, forward: Method, backward: Method) -> Iterator[Pr
             yield Problem(
                 element.node,
                 "`forward` averages, but nothing divides this gradient by the number of elements",
-                argument=function.inputs[0].name,
+                argument=function.first,
                 fix="divide by `x.numel()`",
             )
 
@@ -69,7 +69,7 @@ def _averaged(function: Function, backward: Method) -> Iterator[Problem]:
                 yield Problem(
                     node,
                     "`forward` sums, but this gradient is divided by the number of elements",
-                    argument=function.inputs[0].name,
+                    argument=function.first,
                     fix="do not divide",
                 )
 
@@ -90,14 +90,14 @@ def _divides(node: ast.AST) -> bool:
 
 def _choice(forward: Method, inputs: set[str]) -> str | None:
     """The input that chooses between `.mean()` and `.sum()`."""
-    for node in walk(forward.node):
-        if isinstance(node, ast.If | ast.IfExp):
-            names = names_in(node.test) & inputs
-            chooses = any(isinstance(child, ast.Constant) and child.value == "mean" for child in walk(node.test))
-            where = forward.node if chooses else node
-            ends = {called(child) for child in walk(where) if isinstance(child, ast.Call)}
-            if len(names) == 1 and {"mean", "sum"} <= ends:
-                return names.pop()
+    branches: list[ast.If | ast.IfExp] = [*every(forward.node, ast.If), *every(forward.node, ast.IfExp)]
+    for node in branches:
+        names = names_in(node.test) & inputs
+        chooses = any(child.value == "mean" for child in every(node.test, ast.Constant))
+        where = forward.node if chooses else node
+        ends = {called(child) for child in every(where, ast.Call)}
+        if len(names) == 1 and {"mean", "sum"} <= ends:
+            return names.pop()
     return None
 
 

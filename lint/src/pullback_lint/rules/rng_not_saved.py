@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from pullback_lint.model import tables
@@ -10,7 +9,7 @@ from pullback_lint.model.events import Call
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import keyword
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import words_in
 from pullback_lint.problem import Problem
 
 CODE = "PB315"
@@ -40,12 +39,4 @@ def _draw(function: Function, call: Call) -> str:
 
 def _restores(backward: Method) -> bool:
     words = ("rng_state", "manual_seed", "fork_rng", "Generator", "seed")
-    return any(any(word in name for word in words) for name in _names(backward))
-
-
-def _names(method: Method) -> Iterator[str]:
-    for node in walk(method.node):
-        if isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.Name):
-            yield node.id
+    return any(any(word in name for word in words) for name in words_in(backward.node))

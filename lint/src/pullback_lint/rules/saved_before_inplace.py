@@ -9,7 +9,7 @@ from pullback_lint.model.events import Mutation, Save
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import text
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB319"
@@ -40,10 +40,9 @@ def _is_after(save: Save, mutation: Mutation) -> bool:
 def _rebound(forward: Method, name: str, save: Save, mutation: Mutation) -> bool:
     """Whether the name stands for another object by then."""
     return any(
-        isinstance(node, ast.Name)
-        and node.id == name
+        node.id == name
         and isinstance(node.ctx, ast.Store)
         and save.node.lineno < node.lineno <= getattr(mutation.node, "lineno", 0)
         and node is not getattr(mutation.node, "target", None)
-        for node in walk(forward.node)
+        for node in every(forward.node, ast.Name)
     )

@@ -9,7 +9,7 @@ from pullback_lint.model.flow import Flow
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import literal
 from pullback_lint.model.value import Value
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB123"
@@ -47,12 +47,8 @@ def _counts(counts: set[int]) -> str:
 
 def _beyond(flow: Flow, count: int) -> Iterator[Problem]:
     """Indices into the saved tensors behind the last one."""
-    for node in walk(flow.node):
-        if (
-            isinstance(node, ast.Subscript)
-            and node.value in flow.reads
-            and "tensors" in flow.values.get(node.value, Value()).tags
-        ):
+    for node in every(flow.node, ast.Subscript):
+        if node.value in flow.reads and "tensors" in flow.values.get(node.value, Value()).tags:
             index = literal(node.slice)
             if isinstance(index, int) and not -count <= index < count:
                 yield Problem(node, f"index {index}, but {count} tensors are saved", fix="save what is read here")
@@ -60,8 +56,8 @@ def _beyond(flow: Flow, count: int) -> Iterator[Problem]:
 
 def _tuple_as_tensor(flow: Flow) -> Iterator[Problem]:
     """Arithmetic on the tuple of saved tensors itself."""
-    for node in walk(flow.node):
-        if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add):
+    for node in every(flow.node, ast.BinOp):
+        if not isinstance(node.op, ast.Add):
             for side in (node.left, node.right):
                 value = flow.values.get(side)
                 if value is not None and value.tags == {"tensors"} and isinstance(side, ast.Name):

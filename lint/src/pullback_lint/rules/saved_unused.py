@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.queries import literal, loaded, text
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB702"
@@ -69,7 +69,7 @@ def _index(function: Function, node: ast.Attribute) -> int | None:
 def _passed_on(function: Function) -> set[str]:
     """Whether a reader hands its context to somebody else."""
     for flow in function.readers:
-        for node in walk(flow.node):
-            if isinstance(node, ast.Call) and any(flow.is_ctx(argument) for argument in node.args):
+        for node in every(flow.node, ast.Call):
+            if any(flow.is_ctx(argument) for argument in node.args):
                 return {"ctx"}
     return set()

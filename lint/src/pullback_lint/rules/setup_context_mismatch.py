@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB117"
@@ -31,8 +31,8 @@ def _inputs(function: Function) -> Iterator[Problem]:
     forward, setup = function.forward, function.method("setup_context")
     if forward is None or setup is None or forward.vararg or not setup.parameters or function.is_operator:
         return
-    for node in walk(setup.node):
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Name):
+    for node in every(setup.node, ast.Assign):
+        if not isinstance(node.value, ast.Name):
             continue
         targets = getattr(node.targets[0], "elts", None)
         if node.value.id != setup.parameters[0].name or targets is None:

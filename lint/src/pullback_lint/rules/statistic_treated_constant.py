@@ -9,16 +9,18 @@ from pullback_lint.model.function import Function
 from pullback_lint.model.method import Element, Method
 from pullback_lint.model.queries import (
     called,
+    calls_of,
     closure,
     keyword,
     known,
     literal,
     mixes_cotangent,
     names_in,
+    results,
     source_of,
     text,
 )
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every, walk
 from pullback_lint.problem import Problem
 
 CODE = "PB210"
@@ -45,19 +47,37 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 
 def _is_stepped(forward: Method) -> bool:
-    return any(called(node) in {"round", "sign", "floor", "ceil", "clamp", "detach"} for node in walk(forward.node))
+    return bool(calls_of(forward.node, {"round", "sign", "floor", "ceil", "clamp", "detach"}))
 
 
 def _statistic(forward: Method, name: str) -> ast.AST | None:
     """A mean square, variance, deviation or norm of an input, by which the output is divided or multiplied."""
-    for node in walk(forward.node):
-        if not isinstance(node, ast.Call) or called(node) not in {"mean", "var", "std", "norm", "vector_norm"}:
+    for node in every(forward.node, ast.Call):
+        if name in names_in(node) and _divides_whole(forward, node, name):
+            return node
+        if called(node) not in {"mean", "var", "std", "norm", "vector_norm"}:
             continue
         if literal(keyword(node, "keepdim")) is not True and literal(keyword(node, "keepdims")) is not True:
             continue
         if name in names_in(node) and _is_nonlinear(node) and _scales_result(forward, node):
             return node
     return None
+
+
+def _divides_whole(forward: Method, statistic: ast.Call, name: str) -> bool:
+    """Whether the output is the input, element by element, divided by one number made of all of it."""
+    if called(statistic) not in _WHOLE or statistic.args[1:] or statistic.keywords or not _is_whole(forward, statistic):
+        return False
+    quotients = (shown for shown in results(forward) if isinstance(shown, ast.BinOp) and isinstance(shown.op, ast.Div))
+    return any(text(item.left) == name and source_of(forward.flow, item.right) is statistic for item in quotients)
+
+
+_WHOLE = {"max", "min", "amax", "amin", "sum", "mean", "norm", "std", "var"}
+
+
+def _is_whole(forward: Method, call: ast.Call) -> bool:
+    """Whether a reduction is told no dimension."""
+    return len(call.args) == int(forward.imports.dotted(call.func).startswith("torch."))
 
 
 def _is_nonlinear(node: ast.Call) -> bool:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, closure, literal, source_of, sources_of, text
-from pullback_lint.model.walk import walk
+from pullback_lint.model.queries import called, calls_of, closure, literal, source_of, sources_of, text
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB217"
@@ -23,7 +23,7 @@ def check_function(function: Function) -> Iterator[Problem]:
     if function.backward is None:
         return
     yield from _closed_inside(function)
-    for node in (*walk(function.backward.node), *_kept(function)):
+    for node in (*every(function.backward.node, ast.BinOp), *every(function.backward.node, ast.Call), *_kept(function)):
         joined = _joined(node)
         if joined is None:
             continue
@@ -97,8 +97,8 @@ _STEPS = {"sign", "round", "clamp", "clip", "floor", "ceil", "hardtanh", "trunc"
 def _closed_inside(function: Function) -> Iterator[Problem]:
     """Gates of a rounding or clamping forward that stop the gradient where it should pass."""
     forward, backward = function.forward, function.backward
-    stepped = forward is not None and any(called(node) in _STEPS for node in walk(forward.node))
-    if forward is None or backward is None or not stepped or any(map(_is_shrinking, walk(forward.node))):
+    stepped = forward is not None and calls_of(forward.node, _STEPS)
+    if forward is None or backward is None or not stepped or any(map(_is_shrinking, every(forward.node, ast.BinOp))):
         return
     for _, elements in function.gradients:
         for node in [item for element in elements for item in sources_of(backward.flow, element.node)]:
@@ -115,9 +115,9 @@ def _closed_inside(function: Function) -> Iterator[Problem]:
             yield _inverted(target, target.slice)
 
 
-def _is_shrinking(node: ast.AST) -> bool:
+def _is_shrinking(node: ast.BinOp) -> bool:
     """Whether forward subtracts a threshold from an absolute value, as soft shrinkage does."""
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and called(node.left) == "abs"
+    return isinstance(node.op, ast.Sub) and called(node.left) == "abs"
 
 
 def _inverted(node: ast.expr, gate: ast.expr) -> Problem:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
 from pullback_lint.model.queries import called, closure, literal, text
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every, walk
 from pullback_lint.problem import Problem
 
 CODE = "PB216"
@@ -35,8 +35,8 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 
 def _thresholds(forward: Method, names: list[str]) -> Iterator[tuple[str, str]]:
-    for node in walk(forward.node):
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Gt | ast.GtE):
+    for node in every(forward.node, ast.Compare):
+        if len(node.ops) == 1 and isinstance(node.ops[0], ast.Gt | ast.GtE):
             left, right = node.left, node.comparators[0]
             if isinstance(left, ast.Name) and isinstance(right, ast.Name):
                 pair = left.id, right.id

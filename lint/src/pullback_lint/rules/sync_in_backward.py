@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called
-from pullback_lint.model.walk import walk
+from pullback_lint.model.queries import calls_of
 from pullback_lint.problem import Problem
 
 CODE = "PB703"
@@ -26,4 +25,4 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 
 def _wraps_numpy(backward: Method) -> bool:
-    return any(called(node) in {"numpy", "from_numpy"} for node in walk(backward.node))
+    return bool(calls_of(backward.node, {"numpy", "from_numpy"}))

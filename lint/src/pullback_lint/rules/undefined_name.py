@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pullback_lint.model.function import Function
 from pullback_lint.model.module import BUILTINS
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB120"
@@ -17,13 +17,11 @@ def check_function(function: Function) -> Iterator[Problem]:
     backward, forward = function.backward, function.forward
     if backward is None or forward is None or function.module.imports.stars or not function.own(backward):
         return
-    outside = function.module.module_names | BUILTINS | {"__class__"} | _enclosing(function)
-    local = _bound(backward.node)
-    theirs = _bound(forward.node)
-    for node in walk(backward.node):
-        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id in local | outside:
-            continue
-        if node.id in theirs:
+    theirs = _bound(forward.node) - _bound(backward.node) - function.module.module_names - BUILTINS - {"__class__"}
+    read = [node for node in every(backward.node, ast.Name) if node.id in theirs]
+    outside = _enclosing(function) if read else set()
+    for node in read:
+        if node.id not in outside:
             yield Problem(
                 node,
                 f"`{node.id}` exists in `forward` only",
@@ -33,7 +31,11 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 def _bound(node: ast.AST) -> set[str]:
     """All names that a function binds, nested ones included."""
-    return {name for child in walk(node) for name in _bound_by(child)}
+    return {name for kind in _BINDING for child in every(node, kind) for name in _bound_by(child)}
+
+
+_BINDING = (ast.Name, ast.arg, ast.alias, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler,
+            ast.MatchAs, ast.MatchStar)  # fmt: skip
 
 
 def _bound_by(node: ast.AST) -> set[str]:
@@ -49,12 +51,8 @@ def _bound_by(node: ast.AST) -> set[str]:
 
 def _enclosing(function: Function) -> set[str]:
     """The names of the functions that the class is nested in."""
-    found: set[str] = set()
-    line = function.node.lineno
-    for node in function.module.nodes:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.lineno < line <= (node.end_lineno or 0):
-            found |= _bound_around(node, function.node)
-    return found
+    outer = function.module.around(function.node.lineno)
+    return set().union(*(_bound_around(node, function.node) for node in outer))
 
 
 def _bound_around(node: ast.AST, inner: ast.AST) -> set[str]:

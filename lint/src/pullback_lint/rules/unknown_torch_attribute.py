@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pullback_lint.model.function import Function
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB121"
@@ -17,13 +17,13 @@ _LIST = Path(__file__).parents[1] / "data" / "torch_names.txt"
 
 def check_function(function: Function) -> Iterator[Problem]:
     for flow in (*function.fillers, *function.readers):
-        for node in walk(flow.node):
-            owner = function.module.imports.dotted(node.value) if isinstance(node, ast.Attribute) else ""
-            if isinstance(node, ast.Attribute) and owner.removeprefix("torch.") in _PARTS:
+        for node in every(flow.node, ast.Attribute):
+            owner = function.module.imports.dotted(node.value)
+            if owner.removeprefix("torch.") in _PARTS:
                 near = _misspelt(node.attr, f"{owner.removeprefix('torch.')}.")
                 if near:
                     yield Problem(node, f"`{owner}.{node.attr}` does not exist", fix=f"use `{owner}.{near}`")
-            elif isinstance(node, ast.Attribute) and owner == "torch":
+            elif owner == "torch":
                 near = _misspelt(node.attr)
                 if near:
                     yield Problem(node, f"`torch.{node.attr}` does not exist", fix=f"use `torch.{near}`")
@@ -38,9 +38,11 @@ def check_function(function: Function) -> Iterator[Problem]:
 
 def _is_invented(function: Function, node: ast.Attribute) -> bool:
     """Whether a name that torch does not have is called as a function, and nothing in the file provides it."""
+    if node.attr in names():
+        return False
     call = function.module.parents.get(node)
     provided = f"torch.{node.attr} =" in function.module.source or "hasattr(torch" in function.module.source
-    return isinstance(call, ast.Call) and call.func is node and node.attr not in names() and not provided
+    return isinstance(call, ast.Call) and call.func is node and not provided
 
 
 _PARTS = {"nn.functional", "linalg", "special", "fft"}

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pullback_lint import edits
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Method
-from pullback_lint.model.queries import called, literal, text
-from pullback_lint.model.walk import walk
+from pullback_lint.model.queries import called, calls_of, literal, text
 from pullback_lint.problem import Problem
 
 CODE = "PB609"
@@ -19,9 +18,9 @@ def check_function(function: Function) -> Iterator[Problem]:
     for method in (function.forward, function.backward):
         if method is None:
             continue
-        for node in walk(method.node):
+        for node in calls_of(method.node, {"log", "log1p"}):
             better = _better(method, node)
-            if better and isinstance(node, ast.expr):
+            if better:
                 yield Problem(
                     node,
                     f"`{text(node)}` overflows or loses its digits",

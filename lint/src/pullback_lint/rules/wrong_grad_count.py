@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pullback_lint import edits
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Element, Method, Result
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Edit, Problem
 
 CODE = "PB101"
@@ -66,4 +66,4 @@ def _advice(count: int, least: int) -> str:
 
 
 def _is_generator(method: Method) -> bool:
-    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in walk(method.node))
+    return bool(every(method.node, ast.Yield) or every(method.node, ast.YieldFrom))

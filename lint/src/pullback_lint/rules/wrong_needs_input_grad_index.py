@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pullback_lint.model.function import Function
 from pullback_lint.model.method import Element, Method
 from pullback_lint.model.queries import literal, names_in
-from pullback_lint.model.walk import walk
+from pullback_lint.model.walk import every
 from pullback_lint.problem import Problem
 
 CODE = "PB113"
@@ -25,7 +25,7 @@ def check_function(function: Function) -> Iterator[Problem]:
 def _out_of_range(function: Function) -> Iterator[Problem]:
     count = len(function.inputs)
     for flow in (*function.fillers, *function.readers):
-        for node in walk(flow.node):
+        for node in every(flow.node, ast.Assign):
             names = _unpacked(node, flow.ctx)
             if names and len(names) != count and not any(isinstance(item, ast.Starred) for item in names):
                 yield Problem(
@@ -33,31 +33,30 @@ def _out_of_range(function: Function) -> Iterator[Problem]:
                     f"{len(names)} names for the {count} entries of `needs_input_grad`, one per input",
                     fix="unpack one name per input of `forward`, without the context",
                 )
-            index = _index(node, flow.ctx)
+        for item in every(flow.node, ast.Subscript):
+            index = _index(item, flow.ctx)
             if index is not None and not -count <= index < count:
                 yield Problem(
-                    node,
+                    item,
                     f"`needs_input_grad` has {count} entries, one per input; index {index} is out of range",
                     fix="use the position of the input in `forward`, without the context",
                 )
 
 
-def _unpacked(node: ast.AST, ctx: str | None) -> list[ast.expr]:
+def _unpacked(node: ast.Assign, ctx: str | None) -> list[ast.expr]:
     """The names of `a, b = ctx.needs_input_grad`."""
-    if not isinstance(node, ast.Assign) or ast.unparse(node.value) != f"{ctx}.needs_input_grad":
-        return []
-    return getattr(node.targets[0], "elts", [])
+    return getattr(node.targets[0], "elts", []) if _is_asked(node.value, ctx) else []
+
+
+def _is_asked(node: ast.expr, ctx: str | None) -> bool:
+    """Whether it is `ctx.needs_input_grad`."""
+    named = isinstance(node, ast.Attribute) and node.attr == "needs_input_grad"
+    return named and isinstance(node.value, ast.Name) and node.value.id == ctx  # type: ignore[attr-defined]
 
 
 def _index(node: ast.AST, ctx: str | None) -> int | None:
     """The index of a `ctx.needs_input_grad[index]`."""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Attribute):
-        return None
-    if (
-        node.value.attr != "needs_input_grad"
-        or not isinstance(node.value.value, ast.Name)
-        or node.value.value.id != ctx
-    ):
+    if not isinstance(node, ast.Subscript) or not _is_asked(node.value, ctx):
         return None
     value = literal(node.slice)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -93,7 +92,7 @@ def _guarded_names(backward: Method) -> dict[str, tuple[int, ast.AST]]:
     """Names that get a value under exactly one guard, and nowhere else."""
     found: dict[str, tuple[int, ast.AST]] = {}
     often: set[str] = set()
-    for node in walk(backward.node):
+    for node in (*every(backward.node, ast.Assign), *every(backward.node, ast.If)):
         for name, index, test in _guarded(node, backward.ctx):
             if name in found:
                 often.add(name)

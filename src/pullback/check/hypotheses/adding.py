@@ -17,9 +17,16 @@ class Adding(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self.used = False
+        self.read: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # what was read at indices, and as it was
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
+        if name == "__getitem__" and _by_index(args[1]):
+            found = func(*args)
+            self.read[id(found)] = found, found.clone()
+            return found
+        if name == "__setitem__" and id(args[2]) in self.read:  # x[i] += y reads, adds and writes
+            args = (*args[:2], args[2] - self.read[id(args[2])][1])
         other = INSTEAD.get(name.rstrip("_") if name != "__setitem__" else name)
         if other is None or "reduce" in (kwargs or {}):
             return func(*args, **(kwargs or {}))

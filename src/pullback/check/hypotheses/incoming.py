@@ -46,7 +46,7 @@ def _same_point(t: Trouble) -> tuple[Sample, Sample] | None:
 def scalarised(t: Trouble) -> Cause | None:
     """The gradient is right for incoming gradients that are equal everywhere, and for no other."""
     outputs = t.wrong[0].outputs
-    if all(out.numel() <= 1 for out in outputs) or all(_reordered(t, s) for s in t.wrong):
+    if all(out.numel() <= 1 for out in outputs) or all(_reordered(t, s) for s in t.wrong) or not _stretched(t):
         return None
     matched = False
     for sample in t.wrong:
@@ -64,6 +64,29 @@ def scalarised(t: Trouble) -> Cause | None:
         f"elements of {t.g} are equal",
         f"use {t.g} element by element; it has the shape of the output",
     )
+
+
+def _stretched(t: Trouble) -> bool:
+    """Whether all that another incoming gradient does is to multiply the gradient, or each of its rows."""
+    pair = _same_point(t)
+    if pair is None:
+        return True
+    a, b = (t.got(sample) for sample in pair)
+    return (
+        a is None
+        or b is None
+        or any(map(_are_multiples, (a.reshape(1, -1), _by_row(a)), (b.reshape(1, -1), _by_row(b))))
+    )
+
+
+def _by_row(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.reshape(len(tensor), -1) if tensor.ndim > 1 else tensor.reshape(1, -1)
+
+
+def _are_multiples(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether every row of one is a multiple of the same row of the other."""
+    inner = (a.conj() * b).sum(1).abs()
+    return bool(((a.norm(dim=1) * b.norm(dim=1) - inner).abs() <= SMALL**0.5 * inner.max()).all())
 
 
 def _follows(t: Trouble, sample: Sample, uniform: torch.Tensor | None) -> bool:

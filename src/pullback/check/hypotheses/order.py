@@ -119,19 +119,23 @@ def _mt_if_square(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.mT if tensor.ndim >= 2 and tensor.shape[-1] == tensor.shape[-2] else tensor
 
 
+SIZES = (1.0, 1e-3)  # what is linear is so for small ones, too
+
+
 def inverse(t: Trouble) -> Cause | None:
     """The inverse of a linear map in place of its adjoint: forward of the gradient gives the incoming one back."""
 
-    def there_and_back(sample: Sample) -> torch.Tensor | None:
+    def there_and_back(sample: Sample, size: float) -> torch.Tensor | None:
         tensors = list(sample.arguments.differentiable)
         got = t.got(sample)
         if got is None or got.shape != tensors[t.leaf].shape or got.numel() != sample.outputs[0].numel():
             return None  # a map onto fewer or more numbers has no inverse
-        tensors[t.leaf] = got
-        return t.case.values(sample.arguments.with_differentiable(tensors))[0]
+        tensors[t.leaf] = size * got
+        return t.case.values(sample.arguments.with_differentiable(tensors))[0] / size
 
     try:
-        fits = all((out := there_and_back(s)) is not None and t.same(out, s.incoming[0]) for s in t.wrong)
+        fits = all((out := there_and_back(s, size)) is not None and t.same(out, s.incoming[0])
+                   for s in t.wrong for size in SIZES)  # fmt: skip
     except Exception:
         return None
     if not fits:
@@ -147,14 +151,14 @@ def inverse(t: Trouble) -> Cause | None:
 def itself(t: Trouble) -> Cause | None:
     """A linear forward applied to the incoming gradient where its adjoint is needed."""
 
-    def forward_of(sample: Sample) -> torch.Tensor | None:
+    def forward_of(size: float, sample: Sample) -> torch.Tensor | None:
         tensors, incoming = list(sample.arguments.differentiable), sample.incoming[0]
         if incoming is None or incoming.shape != tensors[t.leaf].shape or len(sample.outputs) != 1:
             return None
-        tensors[t.leaf] = incoming
-        return t.case.values(sample.arguments.with_differentiable(tensors))[0]
+        tensors[t.leaf] = size * incoming
+        return t.case.values(sample.arguments.with_differentiable(tensors))[0] / size
 
-    if not t.mimics(forward_of):
+    if not all(t.mimics(functools.partial(forward_of, size)) for size in SIZES):
         return None
     return Cause(
         "wrong-derivative",

@@ -34,7 +34,7 @@ ANNOTATED: list[tuple[str, list[Any]]] = [
     ("dtype", [torch.float32]), ("device", ["cpu"]),
 ]  # fmt: skip
 COMPLEX = [  # what speaks of complex numbers, and what takes them beside real ones
-    (r"\.imag\b|complex|conj", ("complex", "tensor")),
+    (r"\.imag\b|[Cc]omplex(?!ity)|conj|\bpolar\b", ("complex", "tensor")),
     (r"fft", ("tensor", "complex")),
 ]
 SEQUENCES = re.compile(r"\b([Ll]ist|Sequence|Iterable|[Tt]uple)\[")
@@ -46,7 +46,7 @@ def options(target: Target) -> tuple[list[inspect.Parameter], list[list[Any]]]:
     parameters = wanted(target, found)
     seen = _seen(target, parameters, found)
     slots, given, main, sums = returned(target), calls.literals(target), rank(target), summed(target)
-    text = "\n".join(ast.unparse(one.tree) for one in found)
+    text = "\n".join([target.name, *[ast.unparse(one.tree) for one in found]])
     lists = []
     names = [p.name for p in parameters]
     for place, parameter in enumerate(parameters):
@@ -92,6 +92,11 @@ def _seen(target: Target, parameters: list[inspect.Parameter], found: list[Metho
                 owner = behind.is_(argument)
                 if owner in seen:
                     seen[owner].meets(shown[name])
+    for name in names:
+        other = name.replace("sin", "cos")
+        if other != name and other in seen:  # of the same shape, surely
+            seen[name].meets(seen[other])
+            seen[other].meets(seen[name])
     return seen
 
 
@@ -114,7 +119,7 @@ def _ordered(
 ) -> list[Any]:
     noted = _annotated(target, p.annotation)
     named = by_name(p.name)
-    tensors = [k for k in [*use.shaped(main), *use.kinds, *named] if is_tensor(k)]
+    tensors = [k for k in [*use.shaped(main), *use.kinds, *named] if is_tensor(k) and not (k == "list" and use.whole)]
     evident = use.tensor > 0 or slot is True or bool(noted and noted[0] == "tensor") or "binary" in named
     evident &= not use.number
     if slot is False and use.kept and not use.tensor and not noted and not literal and p.default is p.empty:
@@ -126,7 +131,8 @@ def _ordered(
     usual: list[Any] = ["last", "channel", "tensor", "scalar"] if is_parameter(p.name) else ["tensor"]
     usual += ["constant"] if slot is False else []
     if use.rank == 2:  # a matrix, surely
-        tensors = ["square", *[k for k in tensors if k not in ONE_NUMBER_EACH]]
+        own = [k for k in tensors if isinstance(k, Shaped)]
+        tensors = [*own, "square", *[k for k in tensors if k not in ONE_NUMBER_EACH and k not in own]]
         usual = ["tensor", "weight", "square"]
     usual += [Shaped(last=use.last)] if 0 < use.last < 3 else []
     plain = _plain(p, use, named, noted, literal)

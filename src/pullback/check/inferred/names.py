@@ -54,6 +54,8 @@ class Shaped:
 def blend(*things: Any, **options: Any) -> torch.Tensor:
     """A smooth function of any number of tensors, for parameters that are functions."""
     given = [torch.tanh(t) for t in tree.tensors(things) if tree.is_differentiable(t)]
+    if not things:  # what is called without anything has something of its own, such as a weight
+        return torch.linspace(-1, 1, 16).sin().reshape(4, 4)
     return torch.as_tensor(sum(given))
 
 
@@ -78,12 +80,15 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
     (ITERATIONS, (50, 100, 5)),  # enough of them to converge
     ((r"^(k|n|m|num\w*|n_\w+|\w+_size|size|block\w*|count|levels?|heads?|step|times?|iters?|max_iter\w*|n?iter|order|"
       r"degree|depth|world_size|rank|timesteps?|\w+_dim|nbr\w*|n[a-z]{1,6}s)$"), (2, 3, "tensor", "n0", "n-1", 4, 1)),
-    (r"^(stride|group_size|groups?)$", (1, 2)),
+    (r"^strides?$", (2, 1)),
+    (r"^(group_size|groups?)$", (1, 2)),
+    (r"^(running|moving)_(mean|avg|var\w*|std)$", ("channel", "last", "constant")),
     (r"^dilation$", (2, 1)),
     (r"^(cos|sin)\w*$", ("half", "constant", "tensor")),
     (r"^(padding|pad|offset_index|ignore_index)$", (0, 1)),
     (r"^(src|dst|root)(_?rank)?$", (0,)),
-    (r"^(kernel_size|ksize|window\w*|factor_int|upscale\w*|downscale\w*)$", (2, 3)),
+    (r"^(kernel(_?size)?|ksize|window\w*)$", (3, 2, "kernel", "tensor")),  # wider than a stride: windows overlap
+    (r"^(factor_int|upscale\w*|downscale\w*)$", (2, 3)),
     (r"^(reduction)$", ("mean", "sum", "none")),
     (r"^(mode|method|kind|approx\w*|norm)$", ("mean", "sum", "bilinear", "tanh", "none", "constant", "tensor", 2)),
     ((r"^(training|inplace|train|is_\w+|use_\w+|with_\w+|keepdim|signed|unsigned|symmetric|sym\w*|debug|verbose|flag|"
@@ -92,11 +97,12 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
      (True, False)),
     (r"^(shape|output_size|out_size|normalized_shape|sizes?)$", ("shape", 2, (2,))),
     (r"^\w*mask\w*$", ("mask", "tensor", "nonneg")),
-    ((r"^(idx|index|indices|ids|labels?|lengths?|segment\w*|batch\w*|positions?|tokens?|\w+_(idx|index|ids|labels?))$"),
+    ((r"^(idx|ind|inds|index|indices|ids|(\w+_)?perm\w*|(\w+_)?(ind|idx)_\w+|labels?|lengths?|segment\w*|batch\w*|positions?|tokens?|\w+_(idx|index|ids|labels?))$"),
      ("index", "tensor", "flat_index", 2)),
     (r"^(targets?|y|y_true|gt|truth)$", ("tensor", "index", "nonneg")),
     (r"^(band|bandwidth)$", (0, 2)),
-    (r"^(lo|low|lower\w*|min\w*|a_min|minimum|\w*_min|q_?min|vmin|clip_?min|qn)$", (-1.0, "scalar", "tensor", -8)),
+    (r"^(lo|low|lower\w*|\w+_(lo|low|lower)|min\w*|a_min|minimum|\w*_min|q_?min|vmin|clip_?min|qn)$",
+     (-1.0, "scalar", "tensor", -8)),
     (r"^(hi|high|upper\w*|max\w*|a_max|maximum|\w*_max|q_?max|vmax|clip_?max|qp|bound|limit|clip\w*)$",
      (1.0, "scalar", "tensor", 7)),
     (r"^(offset|shift|center|centre|mean|loc)$", ("tensor", "scalar", "last", 0.5)),
@@ -159,6 +165,11 @@ DOMAINS = [  # what a source says of any of its matrices or numbers
 def domains(subject: object) -> list[str]:
     """The domains that the source of a target speaks of, in code, comments or docstrings."""
     return [kind for pattern, kind in DOMAINS if re.search(pattern, _text(subject), re.IGNORECASE)]
+
+
+def guards(subject: object) -> bool:
+    """Whether the source of a target keeps a number off the end of a domain by a small one."""
+    return bool(re.search(r"\bcl(am|i)p\w*\(.*(\de-\d|eps)", _text(subject), re.IGNORECASE))
 
 
 def iterates(subject: object) -> bool:

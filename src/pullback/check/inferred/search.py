@@ -35,6 +35,7 @@ COUNT = r"incorrect number of gradients.*got (\d+)"
 DOUBLE = re.compile(r"float != double|double != float|Float.*Double|Double.*Float")
 TWINS = ("channel", "last", "scalar", "tensor")  # what a weight and a bias may both be
 GENERAL = ("tensor", "square", "positive")  # kinds of which a domain is a part
+DOMAINS = ("spd", "nspd", "tril", "unit", "positive")  # whose members nothing else takes the place of
 BEYOND = 10**9  # the line of an error that comes after backward's last
 FINAL = [  # errors that no arguments avert, and what they mean
     ("it has no implementation for the CPU", r"from the 'CPU' backend|CPU backend.*not (impl|avail)"),
@@ -114,12 +115,12 @@ class Search:
             given, tried = self._tried(state)
             if tried.works == "sure":
                 return [self._short(given, "sure")], ""
-            if tried.works == "all" and hiding is None and any(map(_is_one, given)):
-                hiding, clock = state, Clock(MORE)
-                tried = Tried("all", stage=3)
-            elif tried.works == "all" and (hiding is None or _same_but_ones(given, self.values(hiding))):
-                self.found = state
-                return self._more(state, given), ""
+            if tried.works == "all" and (hiding is None or _shows_more(given, self.values(hiding))):
+                if not hides(given):
+                    self.found = state
+                    return self._more(state, given), ""
+                clock = Clock(MORE) if hiding is None else clock
+                hiding, tried = state, Tried("all", stage=3)
             if tried.works == "forward" and not partly:
                 partly.append(given)
             if (tried.stage, tried.line) > (best.stage, best.line):
@@ -226,11 +227,13 @@ class Search:
         return good
 
     def _near(self, state: State) -> Iterator[State]:
-        for main in range(len(self.mains)):
-            yield State(main, state.chosen)
-        for place, parameter in enumerate(self.parameters):
-            others = range(4 if is_parameter(parameter.name) else 2)
-            yield from (state.changed(place, option) for option in others)
+        shapes = (State(main, state.chosen) for main in range(len(self.mains)))
+        chosen = self._kinds(state)
+        others = (state.changed(place, option) for place, parameter in enumerate(self.parameters)
+                  if not isinstance(chosen[place], names.Shaped) and chosen[place] not in DOMAINS
+                  for option in range(4 if is_parameter(parameter.name) else 3))  # fmt: skip
+        for pair in itertools.zip_longest(shapes, others):
+            yield from (other for other in pair if other is not None)
 
     def _short(self, given: Values, works: str = "all") -> Values:
         """Without the defaults, if it comes as far like that: what is not passed needs no gradient."""
@@ -245,7 +248,8 @@ class Search:
         if self.found is None:
             return
         first, tensors = self.values(self.found), [i for i, k in enumerate(self._kinds(self.found)) if k in GENERAL]
-        if names.iterates(self.target.subject):  # it may converge for small numbers only
+        small = names.iterates(self.target.subject) or names.guards(self.target.subject)
+        if small:  # it may converge, or be defined, for small numbers only
             yield tree.transform(_small, first)
         for kind in names.domains(self.target.subject):
             for places in dict.fromkeys([tuple(tensors), *[(i,) for i in tensors]]):
@@ -280,9 +284,14 @@ def _is_one(value: Any) -> bool:
     return type(value) in (int, float) and value == 1
 
 
-def _same_but_ones(given: Values, hiding: Values) -> bool:
-    """Whether arguments are of the same types as others that contain a one, and contain none."""
-    return list(map(type, given)) == list(map(type, hiding)) and not any(map(_is_one, given))
+def hides(given: Values) -> int:
+    """In how many ways arguments hide what is wrong: a number is one, no tensor has two dimensions."""
+    return sum(map(_is_one, given)) + all(t.ndim < 2 for t in tree.tensors(given))
+
+
+def _shows_more(given: Values, hiding: Values) -> bool:
+    """Whether arguments are of the same types as others that hide something, and hide less."""
+    return list(map(type, given)) == list(map(type, hiding)) and hides(given) < hides(hiding)
 
 
 def _wide(leaf: Any) -> Any:
@@ -334,9 +343,10 @@ def telling(given: Sequence[Any], first: Sequence[Any]) -> bool:
     """
     ours, theirs = ([(t.is_floating_point(), t.is_complex(), t.shape) for t in tree.tensors(tuple(v))]
                     for v in (given, first))  # fmt: skip
-    hiding = any(kinds.hides(a) and not kinds.hides(b) for a, b in zip(given, first, strict=True))
+    hiding = any(kinds.hides(a) and not kinds.hides(b) for a, b in zip(given, first, strict=False))
     return (
-        len(ours) == len(theirs)
+        len(given) == len(first)
+        and len(ours) == len(theirs)
         and not hiding
         and all(
             a[:2] == b[:2] and len(a[2]) == len(b[2]) and all(map(_as_many, a[2], b[2]))

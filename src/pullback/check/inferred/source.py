@@ -97,6 +97,8 @@ class Names:
                 self.from_["saved_tensors"] = set().union(*[self.behind(a) for a in node.args])
         elif isinstance(node, ast.Assign) and len(node.targets) == 1:
             self._assign(node.targets[0], node.value)
+        elif isinstance(node, ast.For):
+            self._loop(node.target, node.iter)
 
     def _assign(self, left: ast.expr, right: ast.expr) -> None:
         origin = self.behind(right)
@@ -106,6 +108,13 @@ class Names:
                 self._bind(name, value, origin)
         else:
             self._bind(left, self.is_(right), origin)
+
+    def _loop(self, left: ast.expr, over: ast.expr) -> None:
+        """``for x, y in zip(xs, ys)``: each comes from its own; any other loop from all that it runs over."""
+        zipped = over.args if isinstance(over, ast.Call) and getattr(over.func, "id", "") == "zip" else []
+        names = left.elts if isinstance(left, ast.Tuple) else [left]
+        for place, name in enumerate(names):
+            self._bind(name, None, self.behind(zipped[place] if place < len(zipped) else over))
 
     def _unpacked(self, right: ast.expr, count: int) -> list[str | None]:
         if isinstance(right, ast.Attribute) and right.attr in ("saved_tensors", "saved_variables"):
@@ -129,6 +138,9 @@ class Names:
             return self.is_(node.func.value)
         if isinstance(node, ast.Attribute) and node.attr in SAME:
             return self.is_(node.value)
+        if isinstance(node, ast.Subscript) and key(node.value) == "saved_tensors":
+            at = node.slice.value if isinstance(node.slice, ast.Constant) else None
+            return self.saved[at] if isinstance(at, int) and 0 <= at < len(self.saved) else None
         return self.alias.get(key(node) or "")
 
     def behind(self, node: ast.AST) -> set[str]:

@@ -22,6 +22,7 @@ TAKES: dict[tuple[str, int], Any] = {  # what a function takes at a place
     ("sparse_coo_tensor", 0): "coordinates", ("sparse_coo_tensor", 1): "four", ("sparse_coo_tensor", 2): (2, 2),
     ("embedding", 0): "index", ("embedding", 1): "weight", ("one_hot", 0): "index", ("bincount", 0): "index",
     ("nll_loss", 1): "index", ("cross_entropy", 1): "index", ("where", 0): "mask", ("cholesky", 0): "spd",
+    ("eigh", 0): "spd", ("eigvalsh", 0): "spd",
     ("roll", 1): 1,
     ("cholesky_solve", 1): "tril", ("cholesky_inverse", 0): "tril", ("solve_triangular", 0): "tril",
     ("triangular_solve", 1): "tril", ("sqrt", 0): "positive", ("log", 0): "positive", ("rsqrt", 0): "positive",
@@ -41,6 +42,7 @@ class Use:
     strings: list[str] = field(default_factory=list)
     attributes: list[str] = field(default_factory=list)
     tensor: int = 0
+    whole: bool = False  # is saved, or has a method that no list has
     rank: int = 0
     at_least: int = 0
     last: int = 0
@@ -58,8 +60,8 @@ class Use:
 
     def shaped(self, main: int) -> list[Any]:
         """Shapes of its own: another number of dimensions than the main tensor's, a last one as long as it is read."""
-        own = [Shaped(rank=self.rank)] if self.rank not in (0, main) else []
-        sizes = (self.last, *((7, 6, 8) if self.open_ else ())) if self.last > 2 else ()
+        own = [Shaped(rank=self.rank), Shaped(rank=self.rank, last=2)] if self.rank not in (0, main) else []
+        sizes = (self.last, *((7, 6, 8) if self.open_ else ())) if self.last > 1 else ()
         return [*own, *[Shaped(last=size) for size in sizes if size >= self.last]]
 
     def reads(self, part: ast.expr) -> None:
@@ -105,6 +107,7 @@ class _Reader(ast.NodeVisitor):
         if use is not None and not isinstance(node.ctx, ast.Store):
             if hasattr(torch.Tensor, node.attr) and node.attr not in NUMBERS:
                 use.tensor += 1
+                use.whole |= not hasattr(list, node.attr)
             elif node.attr not in NUMBERS:
                 use.attributes.append(node.attr)
         self.generic_visit(node)
@@ -137,6 +140,7 @@ class _Reader(ast.NodeVisitor):
                 use.add(2)
             elif name in ("save_for_backward", "mark_dirty") or _of_torch(node.func, place):
                 use.tensor += 1
+                use.whole |= name == "save_for_backward"
             if name in CONVOLUTIONS:
                 self._convolution(use, name, place)
             elif (name, place) in TAKES:
@@ -152,6 +156,9 @@ class _Reader(ast.NodeVisitor):
     def _convolution(self, use: Use, name: str, place: int) -> None:
         if place == 0:
             use.rank = use.rank or CONVOLUTIONS[name]
+        elif name == "batch_norm" and place < 5:  # statistics and parameters
+            use.tensor += 1
+            use.add("channel")
         elif name.startswith("conv"):
             for kind in (("kernel", "kernel_each"), ("kernel", "kernel_each"), ("out",))[place] if place < 3 else (1,):
                 use.add(kind)
@@ -241,6 +248,7 @@ class _Reader(ast.NodeVisitor):
         if isinstance(node.op, ast.MatMult):
             self._add(node.right, "weight_t")
             self._add(node.right, "square")  # where a transpose is missing, nothing else runs
+            self._add(node.right, "last")
             if isinstance(node.right, (ast.Attribute, ast.Call)):
                 inner = node.right.func if isinstance(node.right, ast.Call) else node.right
                 if isinstance(inner, ast.Attribute) and inner.attr in ("T", "t", "mT", "transpose"):

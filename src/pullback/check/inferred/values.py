@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -166,7 +167,29 @@ def together(kinds: Sequence[Any], main: Shape, parameters: Sequence[str]) -> tu
         elif kind in ("parameters", "nothing"):
             modules = [m for m in made if isinstance(m, torch.nn.Module)] if kind == "parameters" else []
             made[seed] = Spread(p.detach().clone() for m in modules for p in m.parameters())
+    _invert(made, list(parameters))
     return tuple(made)
+
+
+INVERSE = re.compile(r"^(inv|inverse|rev|reverse|un|back)_?|_?(inv|inverse|rev|back)$")
+
+
+def _invert(made: list[Any], parameters: list[str]) -> None:
+    """Make ``order`` and ``inverse_order`` a permutation and the one that undoes it."""
+    for place, name in enumerate(parameters):
+        plain = INVERSE.sub("", name)
+        if plain != name and plain in parameters:
+            other = parameters.index(plain)
+            if all(
+                isinstance(v, torch.Tensor) and v.dtype is torch.int64 and v.ndim for v in (made[place], made[other])
+            ):
+                made[other] = (
+                    (torch.arange(made[other].shape[-1]) - 1)
+                    .remainder(made[other].shape[-1])
+                    .expand_as(made[other])
+                    .clone()
+                )
+                made[place] = made[other].argsort(-1)
 
 
 def has_tensor(kinds: Sequence[Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from textwrap import shorten
 
 import torch
 from torch.autograd import forward_ad
@@ -46,7 +47,7 @@ def _compared(case: Case) -> Iterator[Finding]:
 
 
 def _raised(case: Case, error: Exception) -> Finding:
-    message = f"jvp raises: {type(error).__name__}: {str(error)[:200]}"
+    message = f"jvp raises: {type(error).__name__}: {shorten(str(error), 200, placeholder=' …')}"
     ctx = context.Context(case.arguments.needs())
     if case.target.plain is None or case.target.function is None:
         return Finding("transform-fails", message, stack="jvp")

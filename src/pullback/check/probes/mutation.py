@@ -74,7 +74,7 @@ def _tensor_names(case: Case) -> list[str]:
 def _forward(case: Case, before: list[torch.Tensor], passed: Any, outputs: list[torch.Tensor]) -> Iterator[Finding]:
     names, dirty = _tensor_names(case), _dirty_names(case)
     for index in _changed(before, tree.tensors(passed)):
-        if names[index] in dirty:
+        if names[index] in dirty or _is_a_buffer(case, names[index]):
             continue
         if case.target.kind == "operator":
             yield Finding(
@@ -89,6 +89,14 @@ def _forward(case: Case, before: list[torch.Tensor], passed: Any, outputs: list[
             fix=f"call {case.target.context}.mark_dirty({names[index]}) and return it, or work on a copy",
             argument=names[index],
         )  # fmt: skip
+
+
+def _is_a_buffer(case: Case, name: str) -> bool:
+    """Whether an argument is a state that forward updates, such as running statistics: it never gets a gradient."""
+    if name in case.arguments.diff_names:
+        place = case.arguments.diff_names.index(name)
+        return case.base.ok and len(case.arguments.diff) > 1 and case.base.grads[place] is None
+    return case.target.kind != "operator"
 
 
 def _dirty_names(case: Case) -> set[str]:

@@ -17,7 +17,8 @@ def probe(case: Case) -> Iterator[Finding]:
     for name, a, b in zip(case.arguments.diff_names, one, two, strict=True):
         if not compare.same(a, b):
             if not compare.all_same(one, _gradients(case, 1)):
-                return  # another one for the same random numbers: it is state that lasts
+                yield _lasting(name)
+                return
             yield Finding(
                 "rng-not-saved", f"the gradient of {name!r} depends on random numbers drawn in backward",
                 cause="backward draws new random numbers instead of those that forward used",
@@ -25,6 +26,14 @@ def probe(case: Case) -> Iterator[Finding]:
                 level=None if case.is_random else "warning",  # noise that only backward has may be meant
             )  # fmt: skip
             return
+
+
+def _lasting(name: str) -> Finding:
+    return Finding(
+        "not-deterministic", f"the same call gives another gradient of {name!r}, for the same random numbers",
+        cause="something lasts from one call to the next",
+        fix="pass what changes as an argument", argument=name,
+    )  # fmt: skip
 
 
 def _gradients(case: Case, seed: int) -> list:  # type: ignore[type-arg]

@@ -23,7 +23,7 @@ def probe(case: Case) -> Iterator[Finding]:
         return
     for what, arguments, direction in _tied(case.arguments):
         slope = _slope(case, arguments, direction)
-        if slope is None or _agrees(case, arguments, direction, slope):
+        if slope is None or _agrees(case, arguments, direction, slope) or _lonely(case, arguments, direction, slope):
             continue
         apart = reference.moved(arguments, [d * reference.random_like(d, k) for k, d in enumerate(direction)], 0.1)
         elsewhere = _slope(case, apart, direction)
@@ -82,6 +82,11 @@ def _slope(case: Case, arguments: Arguments, direction: Direction) -> float | No
         return None
     left, right = (here - low) / STEP, (high - here) / STEP
     return (left + right) / 2 if _near(left, right) else None
+
+
+def _lonely(case: Case, arguments: Arguments, direction: Direction, slope: float) -> bool:
+    """Whether the gradient is right a step away, where inputs are still equal: the point is to blame, not the tie."""
+    return any(_agrees(case, reference.moved(arguments, direction, step), direction, slope) for step in (-STEP, STEP))
 
 
 def _agrees(case: Case, arguments: Arguments, direction: Direction, slope: float) -> bool:

@@ -103,7 +103,14 @@ def _declared(case: Case, truth: Reference, taken: list[Sample]) -> Iterator[Fin
                 for s, t in zip(taken, taken, strict=True)
             ) or _meant_to_differ(taken, redone, leaf)
             trouble = Trouble(case, wanted, leaf, redone, wrong, declared=declared)
-            yield _finding(case, trouble, repair.cause(trouble))
+            flat = all(compare.is_zero(s.expected[leaf]) for s in taken)
+            yield _finding(case, trouble, _unmet(repair.cause(trouble), flat=flat))
+
+
+def _unmet(cause: Cause, *, flat: bool) -> Cause:
+    """A cause under the name of what was declared: a surrogate of a flat forward, or a gradient other than its own."""
+    named = cause.name == "surrogate-scale-wrong" and not flat
+    return replace(cause, name="intended-mismatch") if named or cause.name == "wrong-derivative" else cause
 
 
 def _meant_to_differ(taken: list[Sample], redone: list[Sample], leaf: int) -> bool:
@@ -280,6 +287,8 @@ def _is_intended_elsewhere(case: Case, truth: Reference, taken: list[Sample], le
         return True
     trouble = Trouble(case, truth, leaf, taken, [s for s in taken if bad(s, leaf, truth.level)])
     if intent.is_marked(case):
+        return not _structural(trouble)
+    if behaviour.jumps(case, leaf) and behaviour.passes_on(taken, leaf) and not behaviour.is_gate(taken, leaf):
         return not _structural(trouble)
     stepped = bool(flat) or intent.says_surrogate(case) or intent.rounds(case)
     return stepped and (behaviour.jumps(case, leaf) or behaviour.passes_on(taken, leaf)) and not _structural(trouble)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import shorten
 from typing import Any
 
 import torch
@@ -53,7 +54,8 @@ def _compared(case: Case) -> Iterator[Finding]:
         try:
             batched = _batched(case, dims)
         except Exception as error:  # a result of the experiment
-            yield Finding("transform-fails", f"vmap raises: {type(error).__name__}: {str(error)[:200]}", stack="vmap")
+            message = f"vmap raises: {type(error).__name__}: {shorten(str(error), 200, placeholder=' …')}"
+            yield Finding("transform-fails", message, stack="vmap")
             return
         looped = _looped(case, dims)
         if looped is not None and not compare.all_same(batched, looped):
