@@ -169,7 +169,10 @@ class _Reader:
         self.kind = "f32"
         self._known: dict[Any, Value] = {}
         tensors = [n for n in module.graph.nodes if isinstance(n.meta.get("val"), torch.Tensor)]
-        self.whole = torch.broadcast_shapes(*(shape(n) for n in tensors if n.op == "placeholder"))
+        try:
+            self.whole = torch.broadcast_shapes(*(shape(n) for n in tensors if n.op == "placeholder"))
+        except RuntimeError as error:
+            raise Unsupported("its arguments are not of one shape") from error
         self.program.rank = len(self.whole)
         if not tensors or not all(n.meta["val"].device.type in ("cpu", "meta") for n in tensors):
             raise Unsupported("its tensors are not on the CPU")
