@@ -164,10 +164,6 @@ def _leaf(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> Itera
         yield from _modifier(case, truth, taken, wrong, leaf)
     elif _is_large(wrong, leaf, truth.level) and _is_gated(case, truth, taken, leaf):
         yield _note(case, "gradient-modifier", name, "it is right for incoming gradients of one sign, or small ones")
-    elif _is_large(wrong, leaf, truth.level) and _is_intended_elsewhere(case, truth, taken, leaf):
-        yield _note(case, "surrogate-gradient", name, "differs from the derivative where forward is flat")
-    elif _is_large(wrong, leaf, truth.level) and _is_shaped_by_another(case, truth, taken, leaf):
-        yield _note(case, "gradient-modifier", name, "an argument that forward does not use shapes it")
     elif unique.is_a_choice(case, truth):
         case.facts["verdict"] = "intent"
         yield Finding(
@@ -175,6 +171,10 @@ def _leaf(case: Case, truth: Reference, taken: list[Sample], leaf: int) -> Itera
             "basis among many", cause="a decomposition's vectors are not unique, so neither is their derivative",
             argument=name, level="note",
         )  # fmt: skip
+    elif _is_large(wrong, leaf, truth.level) and _is_intended_elsewhere(case, truth, taken, leaf):
+        yield _note(case, "surrogate-gradient", name, "differs from the derivative where forward is flat")
+    elif _is_large(wrong, leaf, truth.level) and _is_shaped_by_another(case, truth, taken, leaf):
+        yield _note(case, "gradient-modifier", name, "an argument that forward does not use shapes it")
     else:
         trouble = Trouble(case, truth, leaf, taken, wrong)
         far = all(not s.point.inside for s in wrong) and not is_pointwise(case, trouble.leaf)
