@@ -232,7 +232,7 @@ class _Branches:
         self.conditions = sorted(set(_conditions(difference)) | set(_conditions(right)), key=str)
         self.above = [self._above(c) for c in self.conditions]
         self.met: dict[tuple[bool, ...], Term] = {}
-        self.compiled: dict[tuple[bool, ...], Any] = {}
+        self.compiled: dict[tuple[bool, ...], tuple[Term, Callable[..., Any]]] = {}
 
     def _truth(self, point: dict[Term, Term], numbers: list[Any]) -> tuple[bool, ...]:
         pairs = zip(self.conditions, self.above, strict=True)
