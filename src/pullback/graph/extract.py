@@ -30,8 +30,9 @@ def extract(
     swap = dict(instead or {})
     graph = torch.fx.Graph()
     env: dict[Node, Node] = {}
-    for node in inputs:  # one may come twice: an output that is an argument
-        place = graph.placeholder(_name(node) + "_again" * (node in env))
+    for node in inputs:  # one may come twice: an output that is an argument, an argument that is a number
+        again = any(_name(node) == place.name for place in env.values())
+        place = graph.placeholder(_name(node) + "_again" * again)
         place.meta = {**node.meta, "parameter": _name(node)}
         env.setdefault(node, place)
     for node in _before(results, env, swap):

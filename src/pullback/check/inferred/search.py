@@ -290,8 +290,15 @@ def hides(given: Values) -> int:
 
 
 def _shows_more(given: Values, hiding: Values) -> bool:
-    """Whether arguments are of the same types as others that hide something, and hide less."""
-    return list(map(type, given)) == list(map(type, hiding)) and hides(given) < hides(hiding)
+    """Whether arguments are of the same types as others that hide something, as much alike in shape, and hide less."""
+    same_types = list(map(type, given)) == list(map(type, hiding))
+    return same_types and hides(given) < hides(hiding) and _alike(hiding) <= _alike(given)
+
+
+def _alike(given: Values) -> set[tuple[int, int]]:
+    """The pairs of arguments that are tensors of one shape: an author who takes equal ones may mean no others."""
+    shapes = [(place, leaf.shape) for place, leaf in enumerate(given) if isinstance(leaf, torch.Tensor)]
+    return {(a, b) for (a, one), (b, two) in itertools.combinations(shapes, 2) if one == two}
 
 
 def _wide(leaf: Any) -> Any:
