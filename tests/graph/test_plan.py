@@ -250,6 +250,13 @@ def test_an_output_may_be_an_argument() -> None:
     assert x.grad.unique().tolist() == [3.0]
 
 
+def test_an_argument_may_have_the_name_of_an_operands() -> None:
+    row = pb.function(lambda table, index: table[index])
+    row.grad("table")(lambda g, table, index: torch.zeros_like(table).index_add(0, index, g))
+    found = plan(row.__pullback__, ["table"], [torch.arange(12.0).reshape(4, 3), torch.tensor([0, 2])])
+    assert [residual.name for residual in found.residuals] == ["table", "index"]
+
+
 def test_autocast_may_be_turned_on_and_off() -> None:
     product = pb.function(lambda x, w: torch.relu(x @ w))
     x, w = (torch.linspace(-1.0, 1.0, 4096).roll(i).reshape(64, 64).requires_grad_() for i in (0, 7))
