@@ -74,7 +74,7 @@ def _examine(
             break
     first = best is not None and bool(guesses) and best.values is guesses[0]  # it needed no domain of its own
     steady = not iterates(target.subject)  # what converges for small numbers only need not do so for others
-    if best is not None and best.verdict == "tested" and not _errors(best) and first and steady:
+    if best is not None and best.verdict in ("tested", "proved") and not _errors(best) and first and steady:
         best = _elsewhere(examined, guesses[1:], best)
     if best is None:
         best = TargetReport(target.name, target.kind, target.file, target.line, "none")

@@ -296,8 +296,8 @@ def _shows_more(given: Values, hiding: Values) -> bool:
 
 
 def _alike(given: Values) -> set[tuple[int, int]]:
-    """The pairs of arguments that are tensors of one shape: an author who takes equal ones may mean no others."""
-    shapes = [(place, leaf.shape) for place, leaf in enumerate(given) if isinstance(leaf, torch.Tensor)]
+    """The pairs of arguments that take gradients and are of one shape: their author may mean no other ones."""
+    shapes = [(place, leaf.shape) for place, leaf in enumerate(given) if tree.is_differentiable(leaf)]
     return {(a, b) for (a, one), (b, two) in itertools.combinations(shapes, 2) if one == two}
 
 
