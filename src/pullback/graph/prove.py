@@ -230,13 +230,9 @@ class _Branches:
         self.terms = difference, right
         self.symbols = sorted(difference.free_symbols | right.free_symbols, key=str)
         self.conditions = sorted(set(_conditions(difference)) | set(_conditions(right)), key=str)
-        self.above = [self._above(c) for c in self.conditions]
+        self.above = sp.lambdify(self.symbols, [c.lhs.doit() for c in self.conditions], "mpmath")  # all are … > 0
         self.met: dict[tuple[bool, ...], Term] = {}
         self.compiled: dict[tuple[bool, ...], tuple[Term, Callable[..., Any]]] = {}
-
-    def _truth(self, point: dict[Term, Term], numbers: list[Any]) -> tuple[bool, ...]:
-        pairs = zip(self.conditions, self.above, strict=True)
-        return tuple(bool(c.subs(point)) if above is None else above(*numbers) > 0 for c, above in pairs)
 
     def _branch(self, truth: tuple[bool, ...]) -> tuple[Term, Callable[..., Any]]:
         """The difference in one branch, and both terms there as a function of numbers."""
@@ -245,18 +241,12 @@ class _Branches:
             self.compiled[truth] = chosen[0], sp.lambdify(self.symbols, [c.doit() for c in chosen], "mpmath")
         return self.compiled[truth]
 
-    def _above(self, condition: Term) -> Callable[..., Any] | None:
-        """What must be positive, as a function of numbers; a condition within a condition is decided exactly."""
-        if condition.has(f.where) or condition.rhs != 0:
-            return None
-        return sp.lambdify(self.symbols, condition.lhs.doit(), "mpmath")  # type: ignore[no-any-return]
-
     def at(self, point: dict[Term, Term]) -> tuple[Any, Any] | None:
         """Both values to many digits; nothing where they are not real."""
         with mpmath.workdps(DIGITS):
             numbers = [mpmath.mpf(v.p) / v.q for v in point.values()]
             try:
-                truth = self._truth(point, numbers)
+                truth = tuple(above > 0 for above in self.above(*numbers))
                 difference, function = self._branch(truth)
                 values = [mpmath.mpmathify(v) for v in function(*numbers)]
             except (ValueError, ZeroDivisionError, TypeError):
