@@ -10,6 +10,7 @@ import torch
 
 import pullback as pb
 from pullback.check import formats
+from pullback.check.report import Finding, Report, TargetReport
 from pullback.errors import GradientMismatchError, UsageError
 
 TARGET_KEYS = {
@@ -198,3 +199,11 @@ def test_single_precision_is_no_fault(captured: bool) -> None:
     report = pb.check((lambda x: layer(x)) if captured else layer, torch.randn(2, 3))
     assert report.ok
     assert not [f for f in report.findings if f.severity != "note"]
+
+
+def test_the_text_has_the_gravest_finding_first() -> None:
+    levels = ["note", "error", "warning"]
+    found = [Finding("wrong-derivative", f"a {level}", level=level) for level in levels]
+    text = formats.text(Report([TargetReport("F", "autograd.Function", findings=found)]))
+    places = [text.index(f"a {level}") for level in ("error", "warning", "note")]
+    assert places == sorted(places)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import textwrap
 
 import pytest
@@ -130,3 +132,10 @@ def test_backward_that_raises_for_every_tensor_is_a_fault(run) -> None:
     status, report = run({"asks.py": text})
     assert status == 1
     assert "backward-raises" in [f["name"] for f in report["targets"][0]["findings"]]
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    program = [sys.executable, "-m", "pullback", "explain", "PB2"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        running.stdout.close()
+        assert (running.stderr.read(), running.wait()) == (b"", 141)

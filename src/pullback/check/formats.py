@@ -12,6 +12,7 @@ from xml.sax.saxutils import quoteattr
 
 from pullback.check import faults
 from pullback.check.report import Finding, Report, TargetReport
+from pullback_lint.catalogue import SEVERITIES
 
 
 def text(report: Report) -> str:
@@ -35,7 +36,7 @@ def _target(target: TargetReport) -> str:
     lines = [head, *[f"  {note}" for note in target.notes], *_partly(target), *_stacks(target)]
     if target.unchecked:
         lines.append(f"  unchecked: {target.unchecked}")
-    lines += [_finding(finding) for finding in target.findings]
+    lines += [_finding(finding) for finding in sorted(target.findings, key=lambda f: SEVERITIES.index(f.severity))]
     return "\n".join(lines)
 
 
