@@ -266,3 +266,10 @@ def test_the_hook_of_this_repository_runs_the_linter_and_installs_nothing(folder
     found = subprocess.run([sys.executable, str(script), "a.py"], capture_output=True, text=True, check=False)
     assert (found.returncode, "error[PB201]" in found.stdout) == (1, True)
     assert os.access(script, os.X_OK)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    program = [sys.executable, "-m", "pullback_lint", "--explain", "PB201"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        running.stdout.close()
+        assert (running.stderr.read(), running.wait()) == (b"", 141)

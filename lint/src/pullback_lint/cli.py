@@ -13,6 +13,7 @@ from pullback_lint import __version__, baseline, sources
 from pullback_lint.catalogue import SEVERITIES, UnknownFaultError, family, fault
 from pullback_lint.config import Config, ConfigError, load
 from pullback_lint.finding import Finding
+from pullback_lint.pipe import written
 from pullback_lint.report import FileResult, Report, at_level
 from pullback_lint.reports import FORMATS, renderer
 from pullback_lint.run import Options, lint_files, lint_notebook, lint_text, repaired
@@ -36,14 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         if options.explain:
-            return explain(options.explain)
-        return _lint(options)
+            return written(lambda: explain(options.explain))
+        return written(lambda: _lint(options))
     except (UsageError, ConfigError, baseline.BaselineError, UnknownFaultError, sources.NoSuchPathError) as error:
         print(f"pullback-lint: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
 
 
 def explain(key: str) -> int:

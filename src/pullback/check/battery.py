@@ -134,7 +134,7 @@ def examine(
         for module in filter(_runs, found()):
             _run(module, case, report)
         _conclude(case, report)
-        if not is_limited() or any(f.severity == "error" for f in report.findings):  # what is wrong gets its formula
+        if not is_limited() or report.status == "fault":  # what is wrong gets its formula
             proof.conclude(case, report)
     if inputs == "inferred":
         _doubt_guesses(report)

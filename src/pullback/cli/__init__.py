@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import os
 import pkgutil
 import sys
 
-PIPE_CLOSED = 141  # as a shell says it: 128 + SIGPIPE
+from pullback_lint.pipe import written
 
 USAGE = """\
 usage: pullback COMMAND [ARGUMENT ...]
@@ -28,13 +27,8 @@ def main(argv: list[str] | None = None) -> int:
     args = sys.argv[1:] if argv is None else argv
     names = commands()
     if args and args[0] in names:
-        try:
-            status = int(importlib.import_module(f"{__name__}.{args[0]}").main(args[1:]) or 0)
-            sys.stdout.flush()
-        except BrokenPipeError:  # who reads the output, such as head, has seen enough; Python flushes again at its end
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return PIPE_CLOSED
-        return status
+        command = importlib.import_module(f"{__name__}.{args[0]}")
+        return written(lambda: int(command.main(args[1:]) or 0))
     wrong = bool(args) and args[0] not in ("-h", "--help", "help")
     if wrong:
         print(f"pullback: there is no command {args[0]!r}", file=sys.stderr)

@@ -180,16 +180,14 @@ def _invert(made: list[Any], parameters: list[str]) -> None:
         plain = INVERSE.sub("", name)
         if plain != name and plain in parameters:
             other = parameters.index(plain)
-            if all(
-                isinstance(v, torch.Tensor) and v.dtype is torch.int64 and v.ndim for v in (made[place], made[other])
-            ):
-                made[other] = (
-                    (torch.arange(made[other].shape[-1]) - 1)
-                    .remainder(made[other].shape[-1])
-                    .expand_as(made[other])
-                    .clone()
-                )
+            if all(map(_is_index, (made[place], made[other]))):
+                count = made[other].shape[-1]
+                made[other] = torch.arange(count).roll(1).expand_as(made[other]).clone()
                 made[place] = made[other].argsort(-1)
+
+
+def _is_index(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype is torch.int64 and value.ndim > 0
 
 
 def has_tensor(kinds: Sequence[Any]) -> bool:
