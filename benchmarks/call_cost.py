@@ -1,4 +1,4 @@
-"""What one call costs, beside the same function written by hand: ratios measured side by side in one run.
+"""What one call costs without a kernel, beside the same function written by hand: ratios measured in one run.
 
 ``python benchmarks/call_cost.py`` prints the table; with ``--write`` it also goes into docs/performance.md.
 """
@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+os.environ["PULLBACK_FUSE"] = "0"  # the cost of the rules alone; small_calls.py measures with kernels
 
 import implementations as im
 import torch
@@ -134,9 +137,9 @@ def section(found: list[Result]) -> str:
 ## One call
 
 Forward and backward of a small function at 16 elements in float32, PyTorch {torch.__version__.partition("+")[0]}, one
-thread: the thread's own processor time. Each figure is a median; the rows take turns in one run, so the ratios hold on
-a busy machine, too. The ratio is to the same function written by hand, which stands above it. This table was written by
-`python benchmarks/call_cost.py --write`.
+thread, no compiled kernels (`PULLBACK_FUSE=0`): the thread's own processor time. Each figure is a median; the rows
+take turns in one run, so the ratios hold on a busy machine, too. The ratio is to the same function written by hand,
+which stands above it. This table was written by `python benchmarks/call_cost.py --write`.
 
 {markdown(found)}
 

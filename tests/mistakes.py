@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import inspect
+import queue
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import CodeType
@@ -325,6 +327,21 @@ def _(scene: Scene) -> None:
     line = inspect.currentframe().f_lineno + 2  # type: ignore[union-attr]
     scene.says("pullback.keep", f"{__file__}:{line}")
     pb.keep(scene.tensor(), mask=1)
+
+
+@mistake(UsageError, "pb.keep in a function that nothing called")
+def _(scene: Scene) -> None:
+    scene.says("pullback.keep", "may only be called while the forward")
+    raised: queue.Queue[BaseException] = queue.Queue()
+
+    def bottom() -> None:
+        try:
+            pb.keep(scene.tensor(), mask=1)
+        except BaseException as error:
+            raised.put(error)
+
+    _thread.start_new_thread(bottom, ())
+    raise raised.get(timeout=60)
 
 
 @mistake(UsageError, "pb.keep of nothing")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import pkgutil
+import platform
 import sys
 
 from pullback_lint.pipe import written
@@ -29,6 +31,9 @@ def main(argv: list[str] | None = None) -> int:
     if args and args[0] in names:
         command = importlib.import_module(f"{__name__}.{args[0]}")
         return written(lambda: int(command.main(args[1:]) or 0))
+    if args and args[0] in ("--version", "-V", "version"):
+        print(version())
+        return 0
     wrong = bool(args) and args[0] not in ("-h", "--help", "help")
     if wrong:
         print(f"pullback: there is no command {args[0]!r}", file=sys.stderr)
@@ -39,6 +44,12 @@ def main(argv: list[str] | None = None) -> int:
 def commands() -> list[str]:
     """The names of all commands."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+
+
+def version() -> str:
+    """What a report of a mistake needs to say: our version, PyTorch's and Python's."""
+    ours, torch = (importlib.metadata.version(name) for name in ("pullback", "torch"))
+    return f"pullback {ours}, PyTorch {torch}, Python {platform.python_version()}"
 
 
 def usage(names: list[str]) -> str:

@@ -51,7 +51,11 @@ def keep(out: T, /, **named: Any) -> T:
         >>> relu(torch.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
-    if not named or "out" in named or not sys._getframe(1).f_back.f_globals.get(MARK):  # type: ignore[union-attr]
+    try:
+        usual = named and "out" not in named and sys._getframe(2).f_globals.get(MARK)
+    except ValueError:  # no frame there: called by a module's own code
+        usual = False
+    if not usual:
         _check(named)
     return Kept(out, named)  # type: ignore[return-value]
 
