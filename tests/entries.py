@@ -145,4 +145,8 @@ def check_kinks(record: Record) -> None:
             given[record.tensors[1]] = torch.ones(1, dtype=torch.float64)
         found = pulled(record, {**given, **parameters})
         exactly = torch.tensor([value], dtype=torch.float64), torch.tensor([slope], dtype=torch.float64)
-        assert_gradients([f.reshape(1) for f in found[:2]], exactly)
+        try:
+            assert_gradients([f.reshape(1) for f in found[:2]], exactly)
+        except AssertionError as error:
+            error.add_note(f"at {at}, value and gradient are {found[0].item()!r} and {found[1].item()!r}")
+            raise

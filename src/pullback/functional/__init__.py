@@ -3,9 +3,11 @@
 Every function here is a Function with a record; ``pullback.catalogue()`` lists them.
 """
 
-from pullback.functional.accurate import *
+from pullback.functional.accurate_sigmoids import *
+from pullback.functional.accurate_units import *
 from pullback.functional.gated import *
-from pullback.functional.learnable import *
+from pullback.functional.learnable_curves import *
+from pullback.functional.learnable_pieces import *
 from pullback.functional.modifiers import *
 from pullback.functional.quantizers import *
 from pullback.functional.record import RECORDS

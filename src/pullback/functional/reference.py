@@ -13,6 +13,7 @@ from typing import Any
 import mpmath as mp
 import torch
 
+from pullback.errors import DefinitionError
 from pullback.functional.record import Record
 
 DIGITS = 60
@@ -26,7 +27,7 @@ def exact(formula: str, **values: Any) -> Any:
     """
     with mp.workdps(DIGITS):
         numbers = {name: number(value) for name, value in values.items()}
-        return mp.mpf(eval(formula, {"__builtins__": {}}, {**EXACT, **numbers}))
+        return mp.mpf(_evaluated(formula, EXACT, numbers))
 
 
 def number(value: Any) -> Any:
@@ -45,7 +46,7 @@ def exact_slope(formula: str, argument: str, **values: Any) -> Any:
 
 def exact_at(formula: str, values: Mapping[str, Any]) -> Any:
     """`exact`, with numbers that are mpmath's already."""
-    return mp.mpf(eval(formula, {"__builtins__": {}}, {**EXACT, **{n: number(v) for n, v in values.items()}}))
+    return mp.mpf(_evaluated(formula, EXACT, {n: number(v) for n, v in values.items()}))
 
 
 def double(formula: str, **values: Any) -> torch.Tensor:
@@ -55,8 +56,20 @@ def double(formula: str, **values: Any) -> torch.Tensor:
     tensor([0.], dtype=torch.float64)
     """
     tensors = {n: v.double() if isinstance(v, torch.Tensor) else v for n, v in values.items()}
-    result = eval(formula, {"__builtins__": {}}, {**DOUBLE, **tensors})
+    result = _evaluated(formula, DOUBLE, tensors)
     return result if isinstance(result, torch.Tensor) else torch.tensor(float(result), dtype=torch.float64)
+
+
+def _evaluated(formula: str, names: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
+    try:
+        return eval(formula, {"__builtins__": {}}, {**names, **values})
+    except NameError as error:
+        raise DefinitionError(
+            f"the formula {formula!r}",
+            f"may use the arguments ({', '.join(values)}) and {', '.join(sorted(names))}",
+            f"{error.name!r}",
+            "write it with these, or add a row to NAMES in pullback/functional/reference.py",
+        ) from None
 
 
 def formulas(record: Record) -> dict[str, str]:
@@ -69,42 +82,6 @@ def formulas(record: Record) -> dict[str, str]:
 
 def _select(condition: Any, yes: Any, no: Any) -> Any:
     return yes if condition else no
-
-
-EXACT: dict[str, Any] = {
-    "abs": abs,
-    "acos": mp.acos,
-    "asin": mp.asin,
-    "atan": mp.atan,
-    "atan2": mp.atan2,
-    "clamp": lambda x, low, high: min(max(x, low), high),
-    "cos": mp.cos,
-    "erf": mp.erf,
-    "exp": mp.exp,
-    "expm1": mp.expm1,
-    "floor": mp.floor,
-    "gated_slope": lambda u, v: (1 + v / (1 + mp.exp(u))) / (1 + mp.exp(-u)),
-    "log": mp.log,
-    "log_cosh": lambda x: mp.log(mp.cosh(x)),
-    "max": max,
-    "min": min,
-    "nan": mp.nan,
-    "Phi": lambda x: mp.erfc(-x / mp.sqrt(2)) / 2,
-    "phi": mp.npdf,
-    "pi": mp.pi,
-    "relu": lambda x: max(x, mp.mpf(0)),
-    "round": mp.nint,
-    "sech2": lambda x: mp.sech(x) ** 2,
-    "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
-    "sign": mp.sign,
-    "sin": mp.sin,
-    "softplus": lambda x: mp.log1p(mp.exp(x)),
-    "sqrt": mp.sqrt,
-    "square": lambda x: x * x,
-    "tanh": mp.tanh,
-    "tanh_shrink": lambda x: x - mp.tanh(x),
-    "where": _select,
-}
 
 
 def _double_where(condition: Any, yes: Any, no: Any) -> torch.Tensor:
@@ -141,37 +118,32 @@ def _bound(pick: Callable[..., torch.Tensor]) -> Callable[[Any, Any], torch.Tens
     return lambda a, b: pick(torch.as_tensor(a).double(), torch.as_tensor(b).double())
 
 
-DOUBLE: dict[str, Any] = {
-    "abs": torch.abs,
-    "acos": torch.acos,
-    "asin": torch.asin,
-    "atan": torch.atan,
-    "atan2": torch.atan2,
-    "clamp": torch.clamp,
-    "cos": torch.cos,
-    "erf": torch.erf,
-    "exp": torch.exp,
-    "expm1": torch.expm1,
-    "floor": torch.floor,
-    "gated_slope": _double_gated,
-    "log": torch.log,
-    "log_cosh": _double_log_cosh,
-    "max": _bound(torch.maximum),
-    "min": _bound(torch.minimum),
-    "nan": math.nan,
-    "Phi": lambda x: torch.erfc(-x / math.sqrt(2)) / 2,
-    "phi": lambda x: torch.exp(-x * x / 2) / math.sqrt(2 * math.pi),
-    "pi": math.pi,
-    "relu": torch.relu,
-    "round": torch.round,
-    "sech2": _double_sech2,
-    "sigmoid": torch.sigmoid,
-    "sign": torch.sign,
-    "sin": torch.sin,
-    "softplus": _double_softplus,
-    "sqrt": lambda x: torch.sqrt(torch.as_tensor(x, dtype=torch.float64)),
-    "square": torch.square,
-    "tanh": torch.tanh,
-    "tanh_shrink": _double_tanh_shrink,
-    "where": _double_where,
+# the functions that both call by the same name
+SHARED = (
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1",
+    "floor", "log", "log10", "log1p", "sign", "sin", "sinh", "tan", "tanh",
+)  # fmt: skip
+NAMES: dict[str, tuple[Any, Any]] = {
+    **{name: (getattr(mp, name), getattr(torch, name)) for name in SHARED},
+    "abs": (abs, torch.abs),
+    "clamp": (lambda x, low, high: min(max(x, low), high), torch.clamp),
+    "gated_slope": (lambda u, v: (1 + v / (1 + mp.exp(u))) / (1 + mp.exp(-u)), _double_gated),
+    "log_cosh": (lambda x: mp.log(mp.cosh(x)), _double_log_cosh),
+    "max": (max, _bound(torch.maximum)),
+    "min": (min, _bound(torch.minimum)),
+    "nan": (mp.nan, math.nan),
+    "Phi": (lambda x: mp.erfc(-x / mp.sqrt(2)) / 2, lambda x: torch.erfc(-x / math.sqrt(2)) / 2),
+    "phi": (mp.npdf, lambda x: torch.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
+    "pi": (mp.pi, math.pi),
+    "relu": (lambda x: max(x, mp.mpf(0)), torch.relu),
+    "round": (mp.nint, torch.round),
+    "sech2": (lambda x: mp.sech(x) ** 2, _double_sech2),
+    "sigmoid": (lambda x: 1 / (1 + mp.exp(-x)), torch.sigmoid),
+    "softplus": (lambda x: mp.log1p(mp.exp(x)), _double_softplus),
+    "sqrt": (mp.sqrt, lambda x: torch.sqrt(torch.as_tensor(x, dtype=torch.float64))),
+    "square": (lambda x: x * x, torch.square),
+    "tanh_shrink": (lambda x: x - mp.tanh(x), _double_tanh_shrink),
+    "where": (_select, _double_where),
 }
+EXACT: dict[str, Any] = {name: pair[0] for name, pair in NAMES.items()}
+DOUBLE: dict[str, Any] = {name: pair[1] for name, pair in NAMES.items()}
