@@ -79,6 +79,33 @@ def _(rank: int, mesh: Any) -> Pairs:
     return [(module.w.grad.full_tensor(), mean_over_ranks())]
 
 
+def catalogue() -> Any:
+    """A module of the catalogue whose parameter has a constraint, and the mean of what its formula gives to it."""
+    module, plain = pb.nn.Snake(4).double(), pb.nn.Snake(4).double()
+    for rank in range(WORLD):
+        x, alpha = batch(rank) / 10, plain.alpha * 1
+        (x + torch.sin(alpha * x) ** 2 / alpha).sum().backward()
+    (raw,) = plain.parameters()
+    return module, raw.grad / WORLD
+
+
+@case("DDP of a module of the catalogue")
+def _(rank: int, mesh: Any) -> Pairs:
+    module, expected = catalogue()
+    wrapped = torch.nn.parallel.DistributedDataParallel(module)  # which must outlive the backward
+    wrapped(batch(rank) / 10).sum().backward()
+    (raw,) = module.parameters()
+    return [(raw.grad, expected)]
+
+
+@case("FSDP2 of a module of the catalogue")
+def _(rank: int, mesh: Any) -> Pairs:
+    module, expected = catalogue()
+    fully_shard(module, mesh=mesh)(batch(rank) / 10).sum().backward()
+    (raw,) = module.parameters()
+    return [(raw.grad.full_tensor(), expected)]
+
+
 def spread(rank: int, mesh: Any, x_placed: Any, w_placed: Any) -> Pairs:
     x, w = batch(0), torch.arange(1.0, 9.0, dtype=torch.float64).reshape(2, 4)
     xs = distribute_tensor(x, mesh, [x_placed]).requires_grad_()

@@ -51,8 +51,9 @@ def test_the_replaced_language_model_is_the_same_and_keeps_less(load: object) ->
 def test_the_replaced_vision_transformer_is_the_same(load: object) -> None:
     module = load("vision_transformer")  # type: ignore[operator]
     x, y = torch.rand(8, 64), torch.arange(8)
-    one, other = module.models().values()
+    one, other, nudged = module.models().values()
     losses = [module.loss_of(model, x, y, 0) for model in (one, other)]
+    assert not torch.equal(one.patches.weight, nudged.patches.weight)
     assert_values(losses[1:], losses[:1])
     assert_gradients(gradients(other, losses[1]), gradients(one, losses[0]))
     assert [module.not_finite(g) for g in (torch.nn.GELU("tanh"), other.blocks[0].mlp[1])] == [16384, 0]

@@ -54,7 +54,10 @@ class SteppedEntry(Entry):
         return given
 
     def calibrate(self, x: torch.Tensor) -> None:
-        """Set the step to 2·mean(|x|)/√high, as its authors do: from weights, or from a batch of activations."""
+        """Set the step to 2·mean(|x|)/√high, as its authors do: from weights, or from a batch of activations.
+
+        With several processes, before the model is wrapped: that hands the first one's step to all.
+        """
         count, high = self.num_parameters, self.given["high"]
         sizes = x.detach().abs()
         if count > 1:
