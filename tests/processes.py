@@ -80,13 +80,12 @@ def _(rank: int, mesh: Any) -> Pairs:
 
 
 def catalogue() -> Any:
-    """A module of the catalogue whose parameter has a constraint, and the mean of what its formula gives to it."""
-    module, plain = pb.nn.Snake(4).double(), pb.nn.Snake(4).double()
+    """A module of the catalogue, one of its parameters with a constraint, and the mean of what its formula gives."""
+    module, plain = pb.nn.SnakeBeta(4).double(), pb.nn.SnakeBeta(4).double()
     for rank in range(WORLD):
-        x, alpha = batch(rank) / 10, plain.alpha * 1
-        (x + torch.sin(alpha * x) ** 2 / alpha).sum().backward()
-    (raw,) = plain.parameters()
-    return module, raw.grad / WORLD
+        x = batch(rank) / 10
+        (x + torch.sin(plain.alpha * x) ** 2 / (plain.beta * 1)).sum().backward()
+    return module, [p.grad / WORLD for p in plain.parameters()]
 
 
 @case("DDP of a module of the catalogue")
@@ -94,16 +93,14 @@ def _(rank: int, mesh: Any) -> Pairs:
     module, expected = catalogue()
     wrapped = torch.nn.parallel.DistributedDataParallel(module)  # which must outlive the backward
     wrapped(batch(rank) / 10).sum().backward()
-    (raw,) = module.parameters()
-    return [(raw.grad, expected)]
+    return list(zip([p.grad for p in module.parameters()], expected, strict=True))
 
 
 @case("FSDP2 of a module of the catalogue")
 def _(rank: int, mesh: Any) -> Pairs:
     module, expected = catalogue()
     fully_shard(module, mesh=mesh)(batch(rank) / 10).sum().backward()
-    (raw,) = module.parameters()
-    return [(raw.grad.full_tensor(), expected)]
+    return list(zip([p.grad.full_tensor() for p in module.parameters()], expected, strict=True))
 
 
 def spread(rank: int, mesh: Any, x_placed: Any, w_placed: Any) -> Pairs:
