@@ -18,7 +18,7 @@ import argparse
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -147,15 +147,18 @@ class Subject:
     name: str
     function: Callable[[torch.Tensor], torch.Tensor]
 
-    def tallies(self, form: Format, count: int, reference: Reference) -> tuple[Tally, Tally]:
-        """The errors of values and of gradients."""
-        tallies = Tally(), Tally()
-        for x in inputs(form.dtype, count):
-            for tally, got, true in zip(tallies, with_slope(self.function, x), reference(x)):
+
+def tallies(subjects: Sequence[Subject], form: Format, count: int, reference: Reference) -> list[tuple[Tally, Tally]]:
+    """The errors of values and of gradients, of each subject."""
+    found = [(Tally(), Tally()) for _ in subjects]
+    for x in inputs(form.dtype, count):
+        expected = reference(x)
+        for subject, both in zip(subjects, found):
+            for tally, got, true in zip(both, with_slope(subject.function, x), expected):
                 known = ~torch.isnan(true)
                 tally.infinite += int((~torch.isfinite(got) & torch.isfinite(true.to(form.dtype)))[known].sum())
                 tally.add(x[known], form.error(got, true)[known])
-        return tallies
+    return found
 
 
 def with_slope(function: Callable[..., Any], x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -293,8 +296,7 @@ def measure(name: str, count: int) -> Iterator[Line]:
     record = RECORDS.get(name)
     reference, subjects = of_record(record) if record else of_formula(name)
     for form_name, form in FORMATS.items():
-        for subject in subjects:
-            values, slopes = subject.tallies(form, count, reference)
+        for subject, (values, slopes) in zip(subjects, tallies(subjects, form, count, reference)):
             points = [values.at, slopes.at, *magnitudes(form)] if subject is subjects[0] and record else []
             differ = reference.disagreement(form, points) if points else 0.0
             yield Line(name, subject.name, form_name, values, slopes, differ)

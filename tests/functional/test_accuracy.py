@@ -18,7 +18,7 @@ AGREES = 0.01  # of a unit of float32: how well the float64 references must be k
 
 def bars(record: Record, form: str, count: int = 1 << 13) -> tuple[accuracy.Tally, accuracy.Tally]:
     reference, subjects = accuracy.of_record(record)
-    return subjects[0].tallies(accuracy.FORMATS[form], count, reference)
+    return accuracy.tallies(subjects[:1], accuracy.FORMATS[form], count, reference)[0]
 
 
 @EVERY
@@ -50,13 +50,13 @@ def test_infinities_and_nan(record: Record) -> None:
 def test_a_planted_inaccurate_function_is_found() -> None:
     reference, _ = accuracy.of_record(RECORDS["tanh"])
     builtin = accuracy.Subject("PyTorch", torch.tanh)
-    _, slopes = builtin.tallies(accuracy.FORMATS["bfloat16"], 1, reference)
+    ((_, slopes),) = accuracy.tallies([builtin], accuracy.FORMATS["bfloat16"], 1, reference)
     assert slopes.worst > 255  # 1 - y² where y was rounded to one
 
 
 def test_a_planted_infinity_is_counted() -> None:
     reference, subjects = accuracy.of_record(RECORDS["gelu_tanh"])
-    _, slopes = subjects[1].tallies(accuracy.FORMATS["bfloat16"], 1, reference)
+    ((_, slopes),) = accuracy.tallies(subjects[1:2], accuracy.FORMATS["bfloat16"], 1, reference)
     assert slopes.infinite == 16384
 
 
@@ -75,6 +75,6 @@ def test_units_in_the_last_place(value: float, unit: float) -> None:
 def test_a_formula_is_measured_too(capsys: pytest.CaptureFixture[str]) -> None:
     reference, subjects = accuracy.of_formula("torch.tanh(x)")
     form = accuracy.FORMATS["float32"]
-    values, _ = subjects[1].tallies(form, 64, reference)
+    ((values, _),) = accuracy.tallies(subjects[1:2], form, 64, reference)
     assert values.count > 32
     assert values.worst <= 1

@@ -6,6 +6,7 @@ reference of the benchmark of accuracy. The float64 forms are stable; mpmath say
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -60,9 +61,12 @@ def double(formula: str, **values: Any) -> torch.Tensor:
     return result if isinstance(result, torch.Tensor) else torch.tensor(float(result), dtype=torch.float64)
 
 
+_compiled = functools.cache(functools.partial(compile, filename="<formula>", mode="eval"))
+
+
 def _evaluated(formula: str, names: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
     try:
-        return eval(formula, {"__builtins__": {}}, {**names, **values})
+        return eval(_compiled(formula), {"__builtins__": {}}, {**names, **values})
     except NameError as error:
         raise DefinitionError(
             f"the formula {formula!r}",
