@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from formulas import CASES
+from torch.fx._symbolic_trace import is_fx_symbolic_tracing
 
 from pullback.errors import TraceError
 from pullback.graph.joint import joint
@@ -145,3 +147,29 @@ def test_several_outputs_are_refused_with_the_reason() -> None:
 
     with pytest.raises(TraceError, match="one output that is a tensor"):
         joint(Moments, X)
+
+
+def test_threads_trace_one_after_the_other_and_leave_nothing() -> None:
+    entered, left, leaving = threading.Event(), threading.Event(), []
+
+    def first(x: torch.Tensor) -> torch.Tensor:
+        begun.set()
+        entered.wait(0.2)  # comes at once where two trace at the same time
+        return x * 2
+
+    def second(x: torch.Tensor) -> torch.Tensor:
+        entered.set()
+        leaving.append(left.wait(5))
+        return x * 3
+
+    def work() -> None:
+        trace(first, torch.ones(3))
+        left.set()
+
+    begun, thread = threading.Event(), threading.Thread(target=work)
+    thread.start()
+    begun.wait(5)
+    trace(second, torch.ones(3))
+    thread.join(timeout=10)
+    assert leaving == [True]
+    assert not is_fx_symbolic_tracing()

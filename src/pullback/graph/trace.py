@@ -8,7 +8,9 @@ function decides by one, that is a guard, and told.
 from __future__ import annotations
 
 import inspect
+import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,6 +31,9 @@ from pullback.graph.formula import Parameter
 from pullback.graph.ops import BY_ATEN
 
 _OURS = (str(Path(torch.__file__).parent), str(Path(__file__).parents[1]))
+_ALONE = threading.RLock()
+"""PyTorch's tracer changes what all threads see while it runs: one thread at a time, and no fork meanwhile."""
+os.register_at_fork(before=_ALONE.acquire, after_in_parent=_ALONE.release, after_in_child=_ALONE.release)
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ def record(
             return call(**dict(zip(names, values, strict=True)))
 
     try:
-        with apart_from_hooks():
+        with _ALONE, apart_from_hooks():
             module = make_fx(flat, decomposition_table=_decompositions(), tracing_mode="symbolic")(*symbolic.values())
     except TraceError:
         raise
