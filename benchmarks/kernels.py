@@ -82,7 +82,7 @@ def measured(row: Row, size: int, seconds: float, compiled: bool) -> dict[str, f
         calls["built-in"] = measure.training(row.built_in, given)
     if compiled:
         calls["compile"] = measure.training(torch.compile(row.formula, dynamic=False), given)
-    return measure.medians({"limit": measure.limit(size, torch.float32), **calls}, seconds)
+    return measure.medians({"limit": measure.limit(given), **calls}, seconds)
 
 
 def lines(seconds: float, compiled: bool) -> list[str]:

@@ -54,6 +54,10 @@ def curved(x, y):
     return torch.atan2(y, x) + torch.erf(x) * torch.expm1(-torch.abs(y))
 
 
+def led(x, y):
+    return torch.lerp(F.logsigmoid(x), F.celu(y, 1.3), torch.atanh(torch.tanh(x)))
+
+
 def masked(x, mask, count):
     return torch.where(mask, x * count, -x)
 
@@ -66,5 +70,6 @@ ROWS = [
     Row("clipped", clipped, ((2000,), (), ())),
     Row("bent", bent, ((40, 50),)),
     Row("powers", powers, ((20, 1), (1, 30))),
+    Row("led", led, ((60,), (60,))),
     Row("curved", curved, ((50, 21), (50, 21))),
 ]

@@ -117,7 +117,7 @@ def _row(what: Subject, found: dict[str, Any], size: int, dtype: Any, seconds: f
     if sys.stderr.isatty():
         print(f"\r{size:>12,} elements …", end="", file=sys.stderr)
     calls = {name: measure.training(fn, inputs) for name, fn in found.items()}
-    times = measure.medians({"limit": measure.limit(size, dtype), **calls}, seconds)
+    times = measure.medians({"limit": measure.limit(inputs), **calls}, seconds)
     return {
         "elements": size,
         "seconds": times,

@@ -52,59 +52,65 @@ PB double pb_exp_core_f64(double r) {
 #define PB_LN2_REST_f32 -0x1.05c61p-29f
 #define PB_LN2_REST_f64 0x1.abc9e3b39803fp-56
 
-/* Adding MAGIC - 1 leaves n - 1 in the low bits, shifted into the exponent: half of 2^n, which is finite where 2^n
-   overflows. Below LOW, where results may be subnormal, it is AWAY bits higher, which the last factor takes back. That
-   factor is zero below ZERO: to let results underflow is slow on some machines. Above MOST, n stays and p grows. NaN
-   goes through all of it. To limit one value on both sides would keep some compilers from a minimum and a maximum. */
-#define PB_EXPONENTIALS(T, I, U, N, MANTISSA, MAGIC1, TWO, AWAY, MOST, LOW, ZERO, LOW2, ZERO2, LEAST, HIGHEST)      \
-  PB T pb_half_power_##N(T t, U away) {                                                              \
-    return pb_from_bits_##N((I)(((U)pb_bits_##N(t) << MANTISSA) + ((U)TWO - ((U)1 << MANTISSA)) + away)); \
-  }                                                                                                  \
-  PB T pb_scaled_##N(T one, T p, T t, U low, U zero) {                                               \
-    U away = ((U)AWAY << MANTISSA) & low;                                                            \
-    T h = pb_half_power_##N(t, away);                                                                \
-    return FMA_##N(h, p, h * one) * pb_from_bits_##N((I)(((U)TWO - away) & ~zero));                  \
+PB float pb_abs_f32(float x) { return fabsf(x); }
+PB double pb_abs_f64(double x) { return fabs(x); }
+/* Adding MAGIC leaves n in the low bits; with the exponents' BIAS added, too, they are 2^n once they are shifted. Where
+   2^n may be neither normal nor finite it goes into two factors, each half of it. What is below ZERO is left out, for to
+   let results underflow is slow on some machines; above MOST the result is put right in the end. NaN goes through all of
+   it. To limit x on both sides in the beginning would take four comparisons: compilers see through it. */
+#define PB_EXPONENTIALS(T, I, U, N, MANTISSA, MAGIC, BIAS, MOST, ZERO, MOST2, ZERO2, LEAST, HIGHEST, TINY)           \
+  PB T pb_shifted_##N(U i) { return pb_from_bits_##N((I)(i << MANTISSA)); }                          \
+  /* 2^n (one + p), where t is MAGIC + 2 * BIAS + n */                                               \
+  PB T pb_scaled_##N(T one, T p, T t) {                                                              \
+    U i = (U)pb_bits_##N(t), half = i >> 1;                                                          \
+    T h = pb_shifted_##N(half);                                                                      \
+    return FMA_##N(h, p, h * one) * pb_shifted_##N(i - half);                                        \
   }                                                                                                  \
   PB T pb_rest_##N(T k, T x) { return FMA_##N(k, -PB_LN2_REST_##N, FMA_##N(k, -PB_LN2_##N, x)); }    \
+  PB T pb_ends_##N(T x, T y, T zero, T most) {                                                       \
+    y = x > most ? (T)INFINITY : y;                                                                  \
+    return x < zero ? (T)0 : y;                                                                      \
+  }                                                                                                  \
   PB T pb_exp_##N(T x) {                                                                             \
-    U low = -(U)(x < LOW), zero = -(U)(x < ZERO);                                                    \
-    T c = pb_from_bits_##N((I)((U)pb_bits_##N(x) & ~zero));                                          \
-    T t = pb_least_##N(MAGIC1 + MOST, FMA_##N(c, PB_LOG2E_##N, MAGIC1));                             \
-    return pb_scaled_##N((T)1, pb_exp_core_##N(pb_rest_##N(t - MAGIC1, c)), t, low, zero);           \
+    const T magic = MAGIC + (T)(2 * BIAS);                                                           \
+    T c = x < ZERO ? (T)0 : x, t = FMA_##N(c, PB_LOG2E_##N, magic);                                  \
+    T y = pb_scaled_##N((T)1, pb_exp_core_##N(pb_rest_##N(t - magic, c)), t);                        \
+    return pb_ends_##N(x, y, ZERO, MOST);                                                            \
   }                                                                                                  \
   /* where neither x nor the result is large or tiny */                                              \
   PB T pb_exp_mid_##N(T x) {                                                                         \
-    T t = FMA_##N(x, PB_LOG2E_##N, MAGIC1), h = pb_half_power_##N(t, (U)1 << MANTISSA);              \
-    return FMA_##N(h, pb_exp_core_##N(pb_rest_##N(t - MAGIC1, x)), h);                               \
+    const T magic = MAGIC + (T)BIAS;                                                                 \
+    T t = FMA_##N(x, PB_LOG2E_##N, magic), h = pb_shifted_##N((U)pb_bits_##N(t));                    \
+    return FMA_##N(h, pb_exp_core_##N(pb_rest_##N(t - magic, x)), h);                                \
   }                                                                                                  \
   PB T pb_exp2_##N(T x) {                                                                            \
-    U low = -(U)(x < LOW2), zero = -(U)(x < ZERO2);                                                  \
-    T c = pb_from_bits_##N((I)((U)pb_bits_##N(x) & ~zero));                                          \
-    T t = pb_least_##N(MAGIC1 + MOST, c + MAGIC1), r = c - (t - MAGIC1);                             \
-    return pb_scaled_##N((T)1, pb_exp_core_##N(r * PB_LN2_##N), t, low, zero);                       \
+    const T magic = MAGIC + (T)(2 * BIAS);                                                           \
+    T c = x < ZERO2 ? (T)0 : x, t = c + magic;                                                       \
+    T y = pb_scaled_##N((T)1, pb_exp_core_##N((c - (t - magic)) * PB_LN2_##N), t);                   \
+    return pb_ends_##N(x, y, ZERO2, MOST2);                                                          \
   }                                                                                                  \
+  /* h is half of 2^n, which is finite where 2^n overflows */                                        \
   PB T pb_expm1_##N(T x) {                                                                           \
-    T c = pb_most_##N(LEAST, x), t = pb_least_##N(MAGIC1 + MOST, FMA_##N(c, PB_LOG2E_##N, MAGIC1));  \
-    T p = pb_exp_core_##N(pb_rest_##N(t - MAGIC1, c)), h = pb_half_power_##N(t, 0);                  \
+    const T magic = MAGIC + (T)(BIAS - 1);                                                           \
+    T c = pb_most_##N(LEAST, x), t = FMA_##N(c, PB_LOG2E_##N, magic);                                \
+    T p = pb_exp_core_##N(pb_rest_##N(t - magic, c)), h = pb_shifted_##N((U)pb_bits_##N(t));         \
     T y = FMA_##N(h, p, h - (T)0.5);                                                                 \
-    return x == (T)0 ? x : y + y;                                                                    \
+    y = x > MOST ? (T)INFINITY : y + y;                                                              \
+    return pb_abs_##N(x) < TINY ? x : y;                                                             \
   }                                                                                                  \
   /* from e^a / 4, which is finite where the result is, and e^-a / 4, which counts where that is not large */ \
   PB T pb_hyperbolic_##N(T a, T sign) {                                                              \
-    T c = pb_least_##N(HIGHEST, a), t = FMA_##N(c, PB_LOG2E_##N, MAGIC1);                      \
-    T h = pb_half_power_##N(t - (T)1, 0), p = pb_exp_core_##N(pb_rest_##N(t - MAGIC1, c));           \
+    const T magic = MAGIC + (T)(BIAS - 2);                                                           \
+    T c = pb_least_##N(HIGHEST, a), t = FMA_##N(c, PB_LOG2E_##N, magic);                             \
+    T h = pb_shifted_##N((U)pb_bits_##N(t)), p = pb_exp_core_##N(pb_rest_##N(t - magic, c));         \
     T l = pb_least_##N((T)0x1p60, h), q = (T)0.0625 / FMA_##N(l, p, l), y = h + FMA_##N(h, p, sign * q); \
     return y + y;                                                                                    \
   }                                                                                                  \
   PB T pb_cosh_##N(T x) { return pb_hyperbolic_##N(pb_abs_##N(x), (T)1); }
-PB float pb_abs_f32(float x) { return fabsf(x); }
-PB double pb_abs_f64(double x) { return fabs(x); }
 PB float pb_copysign_f32(float a, float b) { return copysignf(a, b); }
 PB double pb_copysign_f64(double a, double b) { return copysign(a, b); }
-PB_EXPONENTIALS(float, int32_t, uint32_t, f32, 23, 12582911.f, 0x40000000, 64, 128.f, -86.f, -104.f, -124.f, -151.f, -25.f,
-                89.6f)
-PB_EXPONENTIALS(double, int64_t, uint64_t, f64, 52, 6755399441055743.0, 0x4000000000000000, 512, 1024., -707., -746.,
-                -1020., -1076., -60., 710.8)
+PB_EXPONENTIALS(float, int32_t, uint32_t, f32, 23, MAGIC, 127, 89.f, -104.f, 128.f, -151.f, -25.f, 89.6f, 0x1p-26f)
+PB_EXPONENTIALS(double, int64_t, uint64_t, f64, 52, MAGICD, 1023, 710., -746., 1024., -1076., -60., 710.8, 0x1p-55)
 /* (sinh(x) - x) / x^3 for |x| <= 1 by Taylor's series in s = x^2 */
 PB float pb_sinh_core_f32(float s) {
   return FMA(FMA(FMA(FMA(s, 0x1.ae6456p-26f, 0x1.71de3ap-19f), s, 0x1.a01a02p-13f), s, 0x1.111112p-7f), s, 0x1.555556p-3f);
@@ -337,8 +343,9 @@ PB double pb_atanh_f64(double x) {
 }
 /* for float32: e^x to ten digits */
 PB double pb_exp_short(double x) {
-  double c = pb_least_f64(700., pb_most_f64(-700., x)), t = FMAD(c, PB_LOG2E_f64, 6755399441055743.0);
-  double r = FMAD(t - 6755399441055743.0, -PB_LN2_f64, c), s = r * r, h = pb_half_power_f64(t, (uint64_t)1 << 52);
+  const double magic = MAGICD + 1023.;
+  double c = pb_least_f64(700., pb_most_f64(-700., x)), t = FMAD(c, PB_LOG2E_f64, magic);
+  double r = FMAD(t - magic, -PB_LN2_f64, c), s = r * r, h = pb_shifted_f64((uint64_t)pb_bitsd(t));
   double p = FMAD(FMAD(FMAD(s, 1. / 40320., FMAD(r, 1. / 5040., 1. / 720.)), s, FMAD(r, 1. / 120., 1. / 24.)), s,
                   FMAD(r, 1. / 6., 0.5));
   return FMAD(h, FMAD(s, p, r), h);
@@ -395,11 +402,12 @@ PB double pb_erfc_far(double x) {
   double m = FMAD(l, t, -0.976548729080882), g = FMAD(m, t, 5.763837412032923e-17), f = 1.095995661000491 + g, q = f * r;
   double rest = FMAD(FMAD(l, t, -0.976548729080882 - m), t, FMAD(m, t, 5.763837412032923e-17 - g)) + ((1.095995661000491 - f) + g);
   double ql = FMAD(rest, r, FMAD(f, r, -q));
-  double s = a * a, n = FMAD(s, -PB_LOG2E_f64, 6755399441055743.0), k = n - 6755399441055743.0;
+  const double magic = MAGICD + 2046.;
+  double s = a * a, n = FMAD(s, -PB_LOG2E_f64, magic), k = n - magic;
   double most = FMAD(k, -0x1.62e42feep-1, -s), least = FMAD(k, -0x1.a39ef35793c76p-33, FMAD(-a, a, s));
   double d = most + least, p = pb_exp_core_f64(d);
   off += (most - d) + least;
-  return pb_scaled_f64(q, FMAD(q, p, FMAD(off, FMAD(q, p, q), ql)), n, -(uint64_t)(s > 707.), -(uint64_t)(s > 746.));
+  return s > 746. ? 0. : pb_scaled_f64(q, FMAD(q, p, FMAD(off, FMAD(q, p, q), ql)), n);
 }
 PB double pb_erf_near(double x) {
   double s = x * x, p = -1.353329442039291382e-7;

@@ -32,6 +32,7 @@ ARITHMETIC = {
     "copysign": "pb_copysign_{t}({0}, {1})",
     "plus": "({0} + {1})",
     "minus": "({0} - {1})",
+    "fused": "FMA_{t}({0}, {1}, {2})",
     "at_least": "({0} < {1} ? {1} : {0})",
     "at_most": "({0} > {1} ? {1} : {0})",
 }
@@ -112,6 +113,12 @@ def _clamp(o: Any, x: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A0
     return low if max is None else o.at_most(low, max) if isinstance(max, (int, float)) else o.minimum(low, max)
 
 
+def _lerp(o: Any, a: Any, b: Any, w: Any) -> Any:
+    """From the nearer end, rounded once: so do PyTorch's vectors."""
+    near = o.lt(o.abs(w), _HALF)
+    return o.fused(o.where(near, w, o.sub(w, 1.0)), o.sub(b, a), o.where(near, a, b))
+
+
 def _softplus(o: Any, x: Any, beta: Any = 1, threshold: Any = 20) -> Any:
     scaled = o.mul(x, beta)
     soft = o.log1p(o.exp(scaled))
@@ -131,6 +138,12 @@ def _elu(o: Any, x: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -
     return o.where(o.gt(x, 0), o.mul(x, scale), negative)
 
 
+def _log_sigmoid(o: Any, x: Any) -> Any:
+    """The value, and what PyTorch keeps of it for its gradient."""
+    small = o.exp(o.neg(o.abs(x)))
+    return o.sub(o.minimum(x, 0), o.log1p(small)), small
+
+
 def _hardsigmoid(o: Any, x: Any) -> Any:
     return o.div(_clamp(o, o.add(x, 3.0), 0.0, 6.0), 6.0)
 
@@ -144,11 +157,9 @@ COMPOSITE: dict[str, Steps] = {
     "pow": _pow,
     "square": lambda o, x: o.mul(x, x),
     "rsqrt": lambda o, x: o.reciprocal(o.sqrt(x)),
-    "lerp": lambda o, a, b, w: o.where(
-        o.lt(o.abs(w), _HALF), o.add(a, o.mul(w, o.sub(b, a))), o.sub(b, o.mul(o.sub(b, a), o.rsub(w, 1.0)))
-    ),
-    "addcmul": lambda o, x, a, b, value=1: o.add(x, o.mul(o.mul(a, b), value)),
-    "addcdiv": lambda o, x, a, b, value=1: o.add(x, o.mul(o.div(a, b), value)),
+    "lerp": _lerp,
+    "addcmul": lambda o, x, a, b, value=1: o.add(x, o.mul(o.mul(a, value), b)),
+    "addcdiv": lambda o, x, a, b, value=1: o.add(x, o.div(o.mul(a, value), b)),
     "clamp": _clamp,
     "clamp_min": lambda o, x, low: _clamp(o, x, low),
     "clamp_max": lambda o, x, high: _clamp(o, x, None, high),
@@ -161,9 +172,10 @@ COMPOSITE: dict[str, Steps] = {
     "silu": lambda o, x: o.div(x, o.add(o.exp(o.neg(x)), 1.0)),
     "mish": lambda o, x: o.mul(x, o.tanh(_softplus(o, x))),
     "softplus": _softplus,
-    "log_sigmoid_forward": lambda o, x: o.sub(o.minimum(x, 0), o.log1p(o.exp(o.neg(o.abs(x))))),
+    "log_sigmoid_forward": _log_sigmoid,
     "gelu": _gelu,
     "elu": _elu,
+    "celu": lambda o, x, alpha=1: _elu(o, x, alpha, 1, o.div(1.0, alpha)),
     "leaky_relu": lambda o, x, slope=0.01: o.where(o.gt(x, 0), x, o.mul(x, slope)),
     "_prelu_kernel": lambda o, x, weight: o.where(o.gt(x, 0), x, o.mul(x, weight)),
     "hardsigmoid": _hardsigmoid,

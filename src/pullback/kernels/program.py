@@ -39,6 +39,7 @@ _FILL = {
     "ones_like": None,
     "zeros": None,
     "ones": None,
+    "empty_permuted": None,
 }
 _ON_NUMBERS: dict[Any, str] = {
     operator.add: "({0} + {1})", operator.sub: "({0} - {1})", operator.mul: "({0} * {1})",
@@ -237,8 +238,8 @@ class _Reader:
             return self._reshape(node, args[0])
         if name in _FILL:
             return self._fill(node, name, args)
-        if node.target is operator.getitem and args[1] == 0:
-            return args[0]
+        if node.target is operator.getitem and isinstance(args[0], tuple):
+            return args[0][args[1]]
         return self._operation(node, name, args, kwargs)
 
     def _on_numbers(self, node: Node) -> Value:
@@ -292,8 +293,9 @@ class _Reader:
             value = run(*args, **kwargs)
         except TypeError as error:
             raise Unsupported(f"no C for this form of {name}") from error
-        dtype = node.meta["val"][0].dtype if isinstance(node.meta["val"], tuple) else node.meta["val"].dtype
-        return self.cast(value, KINDS[dtype])
+        if isinstance(value, tuple):
+            return tuple(self.cast(v, KINDS[t.dtype]) for v, t in zip(value, node.meta["val"], strict=True))
+        return self.cast(value, KINDS[node.meta["val"].dtype])
 
     def _check_cells(self, node: Node) -> None:
         """What meets a sum must have the sum's shape."""

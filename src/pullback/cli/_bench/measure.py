@@ -42,13 +42,19 @@ def medians(calls: dict[str, Call], seconds: float) -> dict[str, float]:
     return {name: statistics.median(found) for name, found in times.items()}
 
 
-def limit(size: int, dtype: torch.dtype) -> Call:
-    """The traffic of an ideal forward and backward: a copy and a sum into memory that is there."""
-    a, b, c = (torch.ones(size, dtype=dtype) for _ in range(3))
+def limit(inputs: list[Any]) -> Call:
+    """The traffic of an ideal forward and backward: a copy and, for each large argument, a sum, into memory that is there.
+
+    So much is read and written when each of them and the cotangent are read, and the result and each gradient written.
+    """
+    tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
+    large = [torch.ones_like(t) for t in tensors if t.numel() == max(n.numel() for n in tensors)]
+    g, results = torch.ones_like(large[0]), [torch.ones_like(t) for t in large]
 
     def move() -> None:
-        c.copy_(a)
-        torch.add(a, b, out=c)
+        results[0].copy_(large[0])
+        for x, result in zip(large, results, strict=True):
+            torch.add(x, g, out=result)
 
     return move
 
