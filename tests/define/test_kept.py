@@ -47,9 +47,7 @@ def expected(inputs: Inputs, needed: tuple[str, ...]) -> list[torch.Tensor]:
 
 
 @pytest.mark.parametrize(("case", "needed"), SUBSETS)
-def test_kept_is_what_the_rules_name(
-    case: Case, needed: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kept_is_what_the_rules_name(case: Case, needed: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULLBACK_FUSE", "0")  # kernels keep what their plan says, in another order
     inputs = case.inputs()
     for _ in range(2):

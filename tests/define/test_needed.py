@@ -55,9 +55,7 @@ def test_gradients_of_a_subset(case: Case, needed: tuple[str, ...], later: bool)
 
 
 @pytest.mark.parametrize(("case", "needed"), SUBSETS)
-def test_only_the_rules_for_a_subset_run(
-    case: Case, needed: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_rules_for_a_subset_run(case: Case, needed: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULLBACK_FUSE", "0")  # in a kernel no rule runs in Python
     rules = rules_of(case.fn)
     expected = {code for code, args in rules.items() if set(args) & set(needed)}

@@ -278,7 +278,7 @@ class _Reader:
 
     # ---- operations
 
-    def _operation(self, node: Node, name: str, args: list[Any], kwargs: dict[str, Any]) -> Value:
+    def _operation(self, node: Node, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         kind = self._kind(node)
         self._check_cells(node)
         self._check_rounding(node, name, args)

@@ -43,7 +43,7 @@ def medians(calls: dict[str, Call], seconds: float) -> dict[str, float]:
 
 
 def limit(inputs: list[Any]) -> Call:
-    """The traffic of an ideal forward and backward: a copy and, for each large argument, a sum, into memory that is there.
+    """The traffic of an ideal forward and backward in memory that is there: a copy, and a sum for each large argument.
 
     So much is read and written when each of them and the cotangent are read, and the result and each gradient written.
     """
