@@ -14,6 +14,7 @@ from compare import assert_gradients, leaves, outputs_of
 from torch.utils import _pytree as pytree
 
 import pullback as pb
+from pullback.kernels.way import held
 
 SUBSETS = [pytest.param(c, n, id=f"{c.name}-{'+'.join(n)}") for c, n in subsets()]
 
@@ -48,11 +49,10 @@ def expected(inputs: Inputs, needed: tuple[str, ...]) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize(("case", "needed"), SUBSETS)
 def test_kept_is_what_the_rules_name(case: Case, needed: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PULLBACK_FUSE", "0")  # kernels keep what their plan says, in another order
     inputs = case.inputs()
     for _ in range(2):
         tensors = leaves(inputs.tensors, [owner in needed for owner in inputs.owners])
-        with packed() as kept:
+        with packed() as kept, held():  # kernels keep what their plan says
             inputs.flat(case.fn)(*tensors)
         assert sizes(kept) == sizes(expected(inputs, needed))
 

@@ -126,6 +126,13 @@ def test_what_no_kernel_can_serve(fn: Any, reason: str, monkeypatch: pytest.Monk
     assert torch.equal(got, fn(x))
 
 
+@pytest.mark.parametrize(("keep", "reason"), [("small", "off the output"), ("named", "what the rules name")])
+def test_what_is_to_be_kept_is_kept(keep: str, reason: str) -> None:
+    silu = pb.function(keep=keep)(lambda x: x * torch.sigmoid(x))
+    with pytest.raises(KernelError, match=reason):
+        silu(torch.rand(2000, requires_grad=True))
+
+
 def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     x = torch.randn(9, requires_grad=True)
     off = pb.function(fuse=False)(lambda x: x * torch.exp(x))

@@ -164,6 +164,20 @@ def test_a_second_derivative_is_pytorchs() -> None:
         assert_gradients([second(pb.fuse(formula), x)], [second(formula, x)])
 
 
+def test_batched_cotangents() -> None:
+    x = torch.randn(5, requires_grad=True)
+    out = pb.fuse(mish)(x)
+    (rows,) = torch.autograd.grad(out, x, torch.eye(5), is_grads_batched=True)
+    assert_gradients([rows.diagonal()], exact(mish, [x], torch.ones(5))[1:])
+
+
+def test_whole_numbers_that_a_tracer_takes_as_they_are() -> None:
+    fused, x = pb.fuse(lambda self, n: torch.tanh(self) * (n + 2)), torch.randn(9, requires_grad=True)
+    for n in (0, 1):
+        assert_gradients(torch.autograd.grad(fused(x, n).sum(), x), [(1 - torch.tanh(x.detach()) ** 2) * (n + 2)])
+    assert serves(fused)
+
+
 def test_the_name_and_what_is_kept() -> None:
     fused = pb.fuse(mish)
     x = torch.randn(50, requires_grad=True)

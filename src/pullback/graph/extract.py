@@ -31,8 +31,8 @@ def extract(
     graph = torch.fx.Graph()
     env: dict[Node, Node] = {}
     for node in inputs:  # one may come twice: an output that is an argument, an argument that is a number
-        again = any(_name(node) == place.name for place in env.values())
-        place = graph.placeholder(_name(node) + "_again" * again)
+        again = _name(node) == "self" or any(_name(node) == place.name for place in env.values())
+        place = graph.placeholder(_name(node) + "_again" * again)  # what runs a graph is called self there
         place.meta = {**node.meta, "parameter": _name(node)}
         env.setdefault(node, place)
     for node in _before(results, env, swap):

@@ -202,7 +202,7 @@ def _read(module: torch.fx.GraphModule, cotangents: Sequence[str]) -> Pair:
     (end,) = module.graph.find_nodes(op="output")
     results = tuple(end.args[0])
     outputs = len(cotangents)
-    tensor = {n: isinstance(p.meta["val"], torch.Tensor) for n, p in places.items()}
+    tensor = {n: isinstance(p.meta.get("val"), torch.Tensor) for n, p in places.items()}
     return Pair(
         module=module,
         arguments={n: p for n, p in places.items() if tensor[n] and n not in cotangents},

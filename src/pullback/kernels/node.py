@@ -199,7 +199,7 @@ class _Writer:
         yield f"  return {p}again({p}ctx, {everything})"
         yield " try:"
         yield from self.call_backward.lines("  ")
-        yield f" except {p}Misfit:"
+        yield f" except ({p}Misfit, RuntimeError):"  # what is_grads_batched brings looks plain and has no memory
         yield from (f"  {line}" for line in self._unpacking())
         yield f"  return {p}again({p}ctx, {everything})"
         for name, grad in zip(self.plan.needed, self.grads, strict=True):

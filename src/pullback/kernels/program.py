@@ -194,7 +194,7 @@ class _Reader:
             self.values[node] = self._call(node)
 
     def _input(self, node: Node) -> Any:
-        program, val = self.program, node.meta["val"]
+        program, val = self.program, node.meta.get("val", 0)  # a whole number that was taken as it is has none
         if isinstance(val, torch.Tensor):
             scalar = val.ndim == 0 or (all(s == 1 for s in shape(node)) and any(s != 1 for s in self.whole))
             scalar = scalar and self.whole != ()

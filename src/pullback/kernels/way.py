@@ -98,6 +98,8 @@ def unsuitable(function: Function[..., Any], shape: Shape, needed: tuple[str, ..
         return "it has several outputs or keeps something, and nothing needs a gradient"
     if not shape.single:
         return "it has several outputs"
+    if needed and function.keep == "named":
+        return 'keep="named" keeps what the rules name'
     return open_because(function)
 
 
@@ -290,7 +292,9 @@ class Choice:
 
         given = [v.detach() if isinstance(v, torch.Tensor) else v for v in values]
         with torch.no_grad():
-            variant.plan = plan(self.function, self.needed, given)
+            variant.plan = plan(self.function, self.needed, given, self.function.keep)
+        if variant.plan.keep == "small":
+            raise Unsupported('keep="small" reads the slope off the output, which no kernel does')
         if any(r.source == "value" for r in variant.plan.residuals):
             raise Unsupported("an intermediate would have to be kept, through which no second derivative goes")
         self.read(variant, values)
