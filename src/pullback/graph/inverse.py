@@ -1,23 +1,26 @@
 """The gradient of a function of one tensor, read off its output: on each side of a turning point the output tells it.
 
 Where a function rises or falls all along, or turns once, its slope is a function of the output and of one bit: on
-which side of the turning point the argument was. That function is tabulated between knots and interpolated in the
-root of the distance from the turning point's value, in which it is smooth there (Novikov and Oseledets 2024 fit such
-functions for two activations; here they come from the forward itself). How far off it is is measured for each dtype.
+which side of the turning point the argument was. That function is tabulated and interpolated in the root of the
+distance from the turning point's value, in which it is smooth there (Novikov and Oseledets 2024 fit such functions for
+two activations; here they come from the forward itself). The knots lie so that the bits of a number say which two it
+is between. How far off it is is measured for each dtype.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from pullback._tolerances import SMALL
 
 Slope = Callable[[torch.Tensor], torch.Tensor]
-_FARTHEST, _KNOTS = 1e4, (1 << 13) + 1
+_FARTHEST, _POINTS = 1e4, (1 << 13) + 1
+_SHIFT, _LEAST, _MOST = 13, 0x37800000, 0x43000000  # 1024 knots from a power of two to the next, from 2^-16 to 2^7
+_FIRST, _ROW = _LEAST >> _SHIFT, (_MOST - _LEAST >> _SHIFT) + 2
 _NOISE = 1e-13  # smaller slopes have no sign
 _STEEPEST = 16.0  # steeper functions would need a relative error
 
@@ -29,22 +32,24 @@ class Inverse:
     Args:
         turning: The argument at which the function turns; ``None`` if it never does.
         value: Its value there.
-        roots: The knots, one row for each side: roots of the distance from ``value``, or outputs; ascending.
-        slopes: The slope at each knot.
+        slopes: The slope at each knot, one row for each side, after one another: by the root of the distance from
+            ``value``; for what never turns by the distance from zero, negative outputs first.
         error: The largest error of the slope that was met, in the dtype the function is for.
     """
 
     turning: float | None
     value: float
-    roots: torch.Tensor
     slopes: torch.Tensor
     error: float
 
     def __call__(self, out: torch.Tensor, side: torch.Tensor | None) -> torch.Tensor:
         """The slope where the output is ``out``, right of the turning point where ``side`` holds."""
         root = self.root(out.float())
-        rows = [_between(root, r, s) for r, s in zip(self.roots, self.slopes, strict=True)]
-        found = rows[0] if side is None else torch.where(side, rows[1], rows[0])
+        right = root > 0 if side is None else side
+        place = root.abs().contiguous().view(torch.int32).clamp(_LEAST, _MOST)
+        at = (place >> _SHIFT) - _FIRST + right * _ROW
+        share = (place & (1 << _SHIFT) - 1) * 2.0**-_SHIFT
+        found = torch.lerp(self.slopes[at], self.slopes[at + 1], share)
         return torch.where(out.isnan(), out, found).to(out.dtype)
 
     def root(self, out: torch.Tensor) -> torch.Tensor:
@@ -57,9 +62,9 @@ class Inverse:
 
 def _between(root: torch.Tensor, knots: torch.Tensor, slopes: torch.Tensor) -> torch.Tensor:
     """Linear interpolation; constant beyond the last knot."""
-    after = torch.searchsorted(knots, root.contiguous()).clamp(1, len(knots) - 1)
+    after = torch.searchsorted(knots, root).clamp(1, len(knots) - 1)
     low, high = knots[after - 1], knots[after]
-    share = ((root - low) / (high - low)).clamp(0, 1)
+    share = ((root - low) / (high - low).clamp(min=1e-300)).clamp(0, 1)
     return torch.lerp(slopes[after - 1], slopes[after], share)
 
 
@@ -84,7 +89,7 @@ def inverse(forward: Slope, slope: Slope, dtype: torch.dtype) -> Inverse | Refus
     if dtype not in SMALL:
         return Refused(f"there is no budget for {dtype}")
     reach = math.asinh(_FARTHEST)
-    x = torch.sinh(torch.linspace(-reach, reach, _KNOTS, dtype=torch.float64))
+    x = torch.sinh(torch.linspace(-reach, reach, _POINTS, dtype=torch.float64))
     y, d = forward(x), slope(x)
     if not (y.isfinite() & d.isfinite()).all() or d.abs().max() > _STEEPEST:
         return Refused("its slope is not bounded")
@@ -101,28 +106,20 @@ def inverse(forward: Slope, slope: Slope, dtype: torch.dtype) -> Inverse | Refus
 def _tabulated(x: torch.Tensor, y: torch.Tensor, d: torch.Tensor, slope: Slope | None, forward: Slope) -> Inverse:
     turning = None if slope is None else _root(slope, x[d < -_NOISE][-1].item(), x[d > _NOISE][0].item())
     value = 0.0 if turning is None else float(forward(torch.tensor([turning], dtype=torch.float64)))
-    sides = [torch.ones_like(x, dtype=torch.bool)] if turning is None else [x <= turning, x >= turning]
-    places = y if turning is None else (y - value).clamp(min=0).sqrt()
-    rows = [_row(places[s], d[s], turning is not None) for s in sides]
-    length = max(len(r) for r, _ in rows)
-    roots, slopes = (torch.stack([_padded(row[i], length, i == 0) for row in rows]) for i in (0, 1))
-    return Inverse(turning, value, roots, slopes, math.inf)
+    at = (torch.arange(_FIRST, _FIRST + _ROW, dtype=torch.int32) << _SHIFT).view(torch.float32).double()
+    if turning is None:
+        order = y.argsort()
+        rows = [_between(knots, y[order], d[order]) for knots in (-at, at)]
+    else:
+        root = (y - value).clamp(min=0).sqrt()
+        rows = [_row(at, root[s], d[s]) for s in (x <= turning, x >= turning)]
+    return Inverse(turning, value, torch.cat(rows).float(), math.inf)
 
 
-def _row(roots: torch.Tensor, slopes: torch.Tensor, turns: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """Ascending knots in float32, each once, and the slopes there; where the function turns the slope is zero."""
-    order = roots.argsort()
-    roots, slopes = roots[order].float(), slopes[order].float()
-    if turns:
-        roots, slopes = torch.cat([roots.new_zeros(1), roots]), torch.cat([slopes.new_zeros(1), slopes])
-    fresh = torch.cat([roots.new_ones(1, dtype=torch.bool), roots[1:] > roots[:-1]])
-    return roots[fresh], slopes[fresh]
-
-
-def _padded(row: torch.Tensor, length: int, ascending: bool) -> torch.Tensor:
-    """A row made longer: by ever larger knots, or by its last slope."""
-    more = torch.arange(1, length - len(row) + 1, dtype=row.dtype)
-    return torch.cat([row, row[-1] + more * row[-1].abs() if ascending else row[-1].expand(len(more))])
+def _row(at: torch.Tensor, roots: torch.Tensor, slopes: torch.Tensor) -> torch.Tensor:
+    """The slopes on one side of the turning point, where it is zero."""
+    order, zero = roots.argsort(), roots.new_zeros(1)
+    return _between(at, torch.cat([zero, roots[order]]), torch.cat([zero, slopes[order]]))
 
 
 def _root(slope: Slope, low: float, high: float) -> float:
@@ -146,4 +143,4 @@ def _measured(made: Inverse, forward: Slope, slope: Slope, dtype: torch.dtype) -
     error = float((made(forward(x), side).double() - slope(x.double())).abs().max())
     if not error <= SMALL[dtype]:
         return Refused(f"the slope would be off by {error:.1e} in {dtype}, more than {SMALL[dtype]:.0e}")
-    return Inverse(made.turning, made.value, made.roots, made.slopes, error)
+    return replace(made, error=error)
