@@ -34,8 +34,8 @@ def test_bench_measures_a_formula(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["x +"], ["x = 1"], ["nowhere.py:f"], ["x", "--sizes", "abc"], ["x", "--sizes", "0"], ["x", "--dtype", "int8"],
-     ["x", "--dtype", "foo"]],
+    [["x +"], ["x = 1"], ["relu(x)"], ["nowhere.py:f"], ["x", "--sizes", "abc"], ["x", "--sizes", "0"],
+     ["x", "--dtype", "int8"], ["x", "--dtype", "foo"]],
 )  # fmt: skip
 def test_bench_says_what_it_cannot_measure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", *arguments]) == 2

@@ -82,6 +82,11 @@ def _formula(text: str) -> Callable[..., Any]:
     stored = {n.id for n in ast.walk(ast.Module(body, [])) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     loaded = [n.id for n in ast.walk(ast.Module(body, [])) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
     free = [n for n in dict.fromkeys(loaded) if n not in stored and n not in _KNOWN and not hasattr(builtins, n)]
+    called = [
+        n.func.id for n in ast.walk(ast.Module(body, [])) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
+    ]
+    for name in {*called} & {*free}:
+        raise UsageError(text, "functions by their full names", f"{name}(…)", f"write torch.{name}(…), say")
     free = sorted(free, key=lambda n: (n != "x", free.index(n)))
     lines = [*map(ast.unparse, body[:-1]), f"return {ast.unparse(body[-1])}"]
     space: dict[str, Any] = dict(_KNOWN)
