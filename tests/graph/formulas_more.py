@@ -62,6 +62,7 @@ PIECES = {
         "torch.exp(-c * torch.cdist(x, y) ** 2)", {"c": POSITIVE}, shapes={"x": (3, 2), "y": (4, 2), "c": ()}, once=True
     ),
     "convolved": _case("F.conv1d(x, w, padding=1)", x=(2, 3, 6), w=(4, 3, 3)),
+    "slopes_by_channel": _case("F.prelu(x, w) * s", x=(2, 3, 4), w=(3,), s=(4,)),
     "attended": _case("F.scaled_dot_product_attention(q, k, v)", q=(2, 3, 4), k=(2, 5, 4), v=(2, 5, 4)),
     "root_of_matrix": _case("torch.linalg.cholesky(A @ A.mT + 3 * torch.eye(3, dtype=A.dtype))", A=(3, 3)),
     "known_numbers": Case("torch.nan_to_num(torch.log(x)) + torch.where(torch.isnan(x), 0, x)", {"x": POSITIVE}),
@@ -103,6 +104,14 @@ COMPLEX = {
     "mobius": Case("(a * z + b) / (c * z + d)", kinds=dict.fromkeys("abcdz", "complex")),
     "functions": Case("torch.log1p(z) * torch.tanh(w) + torch.sqrt(z)", kinds=_ZW),
     "impedance": Case("torch.abs(R + 1j * w * L)"),
+    "elements": _case(
+        "z[..., 0] * w + z[:, 1].conj() + A.diagonal() * A.chunk(2, 0)[1][0]",
+        {**_ZW, "A": "complex"},
+        z=(3, 2),
+        w=(3,),
+        A=(3, 3),
+    ),
+    "steps": Case("torch.diff(z).abs() ** 2", kinds=_Z, domain="complex"),
     "parts": Case("torch.stack([z.real, z.imag], dim=-1)", kinds=_Z),
     "spread": Case("torch.var(z) + z.real**2", kinds=_Z),
     "softsign": Case("z / (1 + z.abs())", kinds=_Z, domain="complex"),

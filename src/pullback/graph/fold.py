@@ -28,10 +28,15 @@ def unparse(node: ast.AST) -> str:
     >>> unparse(ast.parse("f(x, 'tanh') + -(1 - x)**2"))
     'f(x, "tanh") + -((1 - x) ** 2)'
     """
-    marked = _Marked().visit(copy.deepcopy(node))
+    marked = _Marked().visit(copy.deepcopy(node)) if any(map(_negated_power, ast.walk(node))) else node
     code = _TIGHT.sub(r"\1**\2", ast.unparse(ast.fix_missing_locations(marked))).replace("_negated_(", "(")
     code = re.sub(r"(\d)e\+(\d)", r"\1e\2", code)
     return re.sub(r"'([^'\"\\]*)'", r'"\1"', code)
+
+
+def _negated_power(node: ast.AST) -> bool:
+    inner = node.operand if isinstance(node, ast.UnaryOp) else None
+    return isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Pow)
 
 
 class _Marked(ast.NodeTransformer):
@@ -39,7 +44,7 @@ class _Marked(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.operand, ast.BinOp) and isinstance(node.operand.op, ast.Pow):
+        if _negated_power(node):
             node.operand = ast.Call(ast.Name("_negated_"), [node.operand], [])
         return node
 

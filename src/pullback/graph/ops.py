@@ -273,7 +273,7 @@ _ACTIVATIONS = (
     Op("relu", lambda x: f.where(sp.Gt(x, 0), x, 0)),
     Op("relu6", lambda x: _hardtanh(x, 0, 6), python=_F + "relu6"),
     Op("leaky_relu", _leaky_relu, python=_F + "leaky_relu"),
-    Op("prelu", lambda x, weight: f.where(sp.Gt(x, 0), x, weight * x), aten="_prelu_kernel"),
+    Op("_prelu_kernel", lambda x, weight: f.where(sp.Gt(x, 0), x, weight * x)),  # weights in the shape of channels
     Op("elu", _elu, python=_F + "elu"),
     Op("selu", lambda x: _elu(x, _SELU_ALPHA, _SELU_SCALE)),
     Op("celu", lambda x, alpha=1: _elu(x, alpha, 1, 1 / alpha)),

@@ -201,10 +201,11 @@ class _Autograd:
 
     def reduced(self, name: str, result: Term) -> list[str]:
         """The statements that set one gradient, summed over broadcast dimensions."""
-        if not self.several:
+        turned = self.turned_real(name)
+        if not self.several or (not turned and _is_summed(self.grads[name], symbol(name))):
             return [f"grad_{name} = {self.printer(result)}"]
         shape = f"{name}.shape" if name in self.saved else f"ctx.{name}_shape"
-        if self.turned_real(name):
+        if turned:
             return [
                 f"grad_{name} = {self.printer(result)}",
                 f"grad_{name} = grad_{name}.sum_to_size({shape})",
@@ -223,6 +224,12 @@ def latex_source(formula: Formula) -> str:
     grads = [f"{left[name]} &= {latex(term.xreplace(readable))}" for name, term in gradients(formula).items()]
     lines = [f"y &= {latex(formula.out)}", *grads]
     return "\n".join([r"\begin{aligned}", " \\\\\n".join(lines), r"\end{aligned}", ""])
+
+
+def _is_summed(grad: Term, x: Term) -> bool:
+    """Whether it is a sum of parts that each have the shape of an argument already."""
+    parts = sp.Add.make_args(grad)
+    return len(parts) > 1 and all(part.func is summed_to and part.args[1] == x for part in parts)
 
 
 # text --------------------------------------------------------------------------------------------------------------
