@@ -70,6 +70,23 @@ PIECES = {
     "safe_logit": Case("torch.logit(p, eps=1e-6)", {"p": UNIT}),
     "tiled": _case("x.repeat(2, 1) * w + torch.kron(x, y)", x=(2, 3), w=(4, 3), y=(2, 1)),
     "joined_with_slope": _case("torch.cat([x[..., :1], x[..., 1:] - a * x[..., :-1]], dim=-1)", x=(3, 5), a=()),
+    "spherical": _case(
+        "torch.stack((r * torch.sin(t) * torch.cos(p), r * torch.sin(t) * torch.sin(p), r * torch.cos(t)), dim=-1)",
+        r=(3,),
+        t=(3,),
+        p=(3,),
+    ),
+    "decorrelated": _case(
+        "c = A.T @ B; ((c.diagonal() - 1) ** 2).sum() + w * ((c - torch.diag(c.diagonal())) ** 2).sum()",
+        A=(4, 3),
+        B=(4, 3),
+        w=(),
+    ),
+    "mixture": Case(
+        "-torch.logsumexp(F.log_softmax(a, -1) - 0.5 * ((y.unsqueeze(-1) - mu) / s) ** 2 - torch.log(s), dim=-1)",
+        {"s": POSITIVE},
+        shapes={"a": (3, 4), "y": (3,), "mu": (3, 4), "s": (3, 4)},
+    ),
     "spectrum": _case("torch.fft.rfft(x).abs().pow(2).sum(-1)", x=(3, 8)),
 }
 """Formulas with several results, indices, constants, and operations that are left to PyTorch."""
