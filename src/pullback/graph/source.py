@@ -240,9 +240,9 @@ def _nothing(names: Sequence[str], room: int) -> list[str]:
 
 
 def _is_summed(grad: Term, x: Term) -> bool:
-    """Whether it is a sum of parts that each have the shape of an argument already."""
+    """Whether it is a sum of which a part has been summed to an argument's shape: the others fit into that."""
     parts = sp.Add.make_args(grad)
-    return len(parts) > 1 and all(part.func is summed_to and part.args[1] == x for part in parts)
+    return len(parts) > 1 and any(part.func is summed_to and part.args[1] == x for part in parts)
 
 
 # text --------------------------------------------------------------------------------------------------------------
