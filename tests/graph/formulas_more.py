@@ -27,6 +27,8 @@ PIECES = {
     ),
     "standardised": _case("v, m = torch.var_mean(x, dim=-1, keepdim=True); (x - m) / v.sqrt()", x=(3, 5)),
     "by_deviation": _case("x / x.std(dim=0, keepdim=True)", x=(4, 3)),
+    "swapped_halves": _case("torch.cat(x.chunk(2, -1), 0) * w", x=(2, 6), w=(3,)),
+    "where_positive": _case("x[x + y > 0] * w + y.sum()", x=(5,), y=(5,), w=()),
     "walrus": _case("(u := x[..., :3]) * torch.sigmoid(x[..., 3:]) + u", x=(2, 6)),
     "used_up": _case("x = x * 2; x += y; x ** 2", x=(4,), y=(4,)),
     "temperature": Case("torch.logsumexp(x / tau, dim=-1)", {"tau": POSITIVE}, shapes={"x": (3, 4), "tau": ()}),

@@ -159,7 +159,7 @@ def differentiate(term: Term, x: Term) -> Term:
     def visit(node: Term) -> Term:
         if node == x:
             return sp.S.One
-        if x not in node.free_symbols:
+        if x not in node.free_symbols or _is_condition(node):
             return sp.S.Zero
         if node not in done:
             done[node] = _step(node, visit)
