@@ -109,23 +109,37 @@ def second(grads: tuple[torch.Tensor, ...], tensors: list[torch.Tensor]) -> tupl
 
 @pytest.mark.parametrize("name", CASES)
 def test_equals_mpmath(name: str) -> None:
-    """The printed gradient is that of the formula as written, evaluated to 30 digits."""
+    """The printed gradient, and its own derivative, are those of the formula as written, evaluated to 30 digits."""
     case = CASES[name]
     arguments = inputs(name, case)
     tensors = {k: v for k, v in arguments.items() if isinstance(v, torch.Tensor)}
     out = printed(case).apply(*arguments.values())
-    got = torch.autograd.grad(out, list(tensors.values()), torch.ones_like(out))
+    got = torch.autograd.grad(out, list(tensors.values()), torch.ones_like(out), create_graph=True)
+    exactly = value_tolerance(torch.float64).rtol
+    roughly = gradient_tolerance(torch.float32 if "lgamma" in case.text else torch.float64).rtol  # 9 digits of trigamma
     with mpmath.workdps(30):
         function = plain(case, {"torch": exact.torch, "math": exact.math})
         for point in range(POINTS):
             at = [mpmath.mpf(v[point].item() if k in tensors else v) for k, v in arguments.items()]
             for name, grad in zip(tensors, got, strict=True):
-                orders = tuple(int(k == name) for k in arguments)
-                want = mpmath.diff(function, at if len(at) > 1 else at[0], orders if len(at) > 1 else 1)
-                assert float(abs(grad[point].item() - want)) <= value_tolerance(torch.float64).rtol * (1 + abs(want)), (
-                    name,
-                    at,
-                )
+                orders = [int(k == name) for k in arguments]
+                want = derivative(function, at, orders)
+                assert float(abs(grad[point].item() - want)) <= exactly * (1 + abs(want)), (name, at)
+                if point == 0:
+                    want = derivative(function, at, [2 * order for order in orders])
+                    assert float(abs(again(grad, tensors[name])[0] - want)) <= roughly * (1 + abs(want)), (name, at)
+
+
+def derivative(function: Callable[..., Any], at: list[Any], orders: list[int]) -> Any:
+    return mpmath.diff(function, at, tuple(orders)) if len(at) > 1 else mpmath.diff(function, at[0], orders[0])
+
+
+def again(grad: torch.Tensor, x: torch.Tensor) -> list[float]:
+    """The second derivatives, element by element."""
+    if not grad.requires_grad:
+        return [0.0] * x.numel()
+    options = {"retain_graph": True, "allow_unused": True, "materialize_grads": True}
+    return torch.autograd.grad(grad.sum(), x, **options)[0].tolist()  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("name", CASES)
