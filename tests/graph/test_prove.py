@@ -238,6 +238,20 @@ def test_wrong_ones_along_dimensions_get_the_formula_too(name: str) -> None:
     assert part in judged[wrong].formula
 
 
+def test_where_pytorch_has_no_gradient_nothing_is_shown() -> None:
+    class Steps(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return (x > 0.5).double().sum(-1)
+
+        @staticmethod
+        def backward(ctx: Any, grad_output: torch.Tensor) -> torch.Tensor:
+            return grad_output.unsqueeze(-1).expand(3, 4)
+
+    (judgement,) = prove(Steps, torch.rand(3, 4, dtype=torch.float64)).values()
+    assert (judgement.verdict, judgement.formula) == ("wrong", "")
+
+
 def test_a_formula_that_is_not_what_forward_does_here_is_not_shown() -> None:
     """The reader takes ``w`` for a matrix; with a vector the gradient of ``x`` is an outer product."""
     matrix, vector = torch.rand(4, 4, dtype=torch.float64), torch.rand(4, dtype=torch.float64)

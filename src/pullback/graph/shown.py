@@ -66,13 +66,14 @@ def _formula(target: Any, numbers: set[str]) -> Formula:
 def _is_right(target: Any, name: str, given: dict[str, Any], text: str) -> bool:
     """Whether the expression gives what PyTorch derives from forward itself."""
     x = given[name].clone().requires_grad_()
-    with torch.enable_grad():
-        output = output_of(target, {**given, name: x})
-    cotangent = torch.linspace(0.5, 1.5, output.numel(), dtype=output.dtype).reshape(output.shape)
-    (right,) = torch.autograd.grad(output, x, cotangent)
-    space = {"torch": torch, "math": math, **given, "output": output.detach(), COTANGENT_NAME: cotangent}
     try:
+        with torch.enable_grad():
+            output = output_of(target, {**given, name: x})
+        cotangent = torch.linspace(0.5, 1.5, output.numel(), dtype=output.dtype).reshape(output.shape)
+        (right,) = torch.autograd.grad(output, x, cotangent)
+        space = {"torch": torch, "math": math, **given, "output": output.detach(), COTANGENT_NAME: cotangent}
         found = eval(text, space)  # our own text of operations that the formula's reader knows
-    except (RuntimeError, IndexError, NameError):
+    except (RuntimeError, IndexError, NameError):  # it does not fit these shapes, or PyTorch has no gradient here
         return False
-    return found.shape == x.shape and torch.allclose(found, right, *gradient_tolerance(torch.float64))
+    same = isinstance(found, torch.Tensor) and found.shape == x.shape
+    return same and torch.allclose(found, right, *gradient_tolerance(torch.float64))
