@@ -150,6 +150,25 @@ def test_a_wrong_one_gets_the_formula_and_the_patch() -> None:
     assert finding.formula in str(report)
 
 
+class ShortSoftmax(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.softmax(x, -1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (kept,) = ctx.saved_tensors
+        return kept * (grad_output - grad_output * kept)
+
+
+def test_a_wrong_one_along_a_dimension_gets_them_too() -> None:
+    finding = next(f for f in check(ShortSoftmax, numbers(3, 4)) if f.probe == "values")
+    assert "output * (grad_output - torch.sum(grad_output * output" in finding.formula
+    assert "+        return kept * (grad_output - torch.sum(grad_output * kept" in finding.evidence["patch"]
+
+
 def test_the_smallest_case_is_a_script_that_fails(capsys) -> None:
     report = check(WrongSilu, numbers(3, 4), 1.5)
     finding = next(f for f in report if f.probe == "values")

@@ -151,6 +151,14 @@ CASES = {
     "ndtri": Case("torch.special.ndtri(p) + torch.erfinv(q)", {"p": UNIT, "q": INSIDE}),
     "masked": Case("torch.where((x > 0) & (y < 1), x * y, torch.where(x < -1, y, x ** 2))"),
     "extremes": Case("torch.maximum(x, y) * torch.minimum(x, z)"),
+    "long_names": Case(
+        "torch.tanh(first_input * second_input + third_input * fourth_input) * fifth_input"
+        " - sixth_input * torch.exp(-seventh_input)"
+    ),
+    "intersection": Case(
+        "w = torch.relu(torch.minimum(b, d) - torch.maximum(a, c))\n"
+        "w * torch.abs((p * torch.cos(q) - r * torch.cos(s)) / (1 + (p * torch.cos(q) + r * torch.cos(s)) ** 2)) ** 2"
+    ),
     "statements": Case("u = x - y\nv = u * torch.exp(-u ** 2)\nw = v + u\nw * torch.sin(w)"),
 }
 

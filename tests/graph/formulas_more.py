@@ -27,6 +27,8 @@ PIECES = {
     ),
     "standardised": _case("v, m = torch.var_mean(x, dim=-1, keepdim=True); (x - m) / v.sqrt()", x=(3, 5)),
     "by_deviation": _case("x / x.std(dim=0, keepdim=True)", x=(4, 3)),
+    "swapped_halves": _case("torch.cat(x.chunk(2, -1), 0) * w", x=(2, 6), w=(3,)),
+    "where_positive": _case("x[x + y > 0] * w + y.sum()", x=(5,), y=(5,), w=()),
     "walrus": _case("(u := x[..., :3]) * torch.sigmoid(x[..., 3:]) + u", x=(2, 6)),
     "used_up": _case("x = x * 2; x += y; x ** 2", x=(4,), y=(4,)),
     "temperature": Case("torch.logsumexp(x / tau, dim=-1)", {"tau": POSITIVE}, shapes={"x": (3, 4), "tau": ()}),
@@ -62,6 +64,7 @@ PIECES = {
         "torch.exp(-c * torch.cdist(x, y) ** 2)", {"c": POSITIVE}, shapes={"x": (3, 2), "y": (4, 2), "c": ()}, once=True
     ),
     "convolved": _case("F.conv1d(x, w, padding=1)", x=(2, 3, 6), w=(4, 3, 3)),
+    "slopes_by_channel": _case("F.prelu(x, w) * s", x=(2, 3, 4), w=(3,), s=(4,)),
     "attended": _case("F.scaled_dot_product_attention(q, k, v)", q=(2, 3, 4), k=(2, 5, 4), v=(2, 5, 4)),
     "root_of_matrix": _case("torch.linalg.cholesky(A @ A.mT + 3 * torch.eye(3, dtype=A.dtype))", A=(3, 3)),
     "known_numbers": Case("torch.nan_to_num(torch.log(x)) + torch.where(torch.isnan(x), 0, x)", {"x": POSITIVE}),
@@ -69,6 +72,23 @@ PIECES = {
     "safe_logit": Case("torch.logit(p, eps=1e-6)", {"p": UNIT}),
     "tiled": _case("x.repeat(2, 1) * w + torch.kron(x, y)", x=(2, 3), w=(4, 3), y=(2, 1)),
     "joined_with_slope": _case("torch.cat([x[..., :1], x[..., 1:] - a * x[..., :-1]], dim=-1)", x=(3, 5), a=()),
+    "spherical": _case(
+        "torch.stack((r * torch.sin(t) * torch.cos(p), r * torch.sin(t) * torch.sin(p), r * torch.cos(t)), dim=-1)",
+        r=(3,),
+        t=(3,),
+        p=(3,),
+    ),
+    "decorrelated": _case(
+        "c = A.T @ B; ((c.diagonal() - 1) ** 2).sum() + w * ((c - torch.diag(c.diagonal())) ** 2).sum()",
+        A=(4, 3),
+        B=(4, 3),
+        w=(),
+    ),
+    "mixture": Case(
+        "-torch.logsumexp(F.log_softmax(a, -1) - 0.5 * ((y.unsqueeze(-1) - mu) / s) ** 2 - torch.log(s), dim=-1)",
+        {"s": POSITIVE},
+        shapes={"a": (3, 4), "y": (3,), "mu": (3, 4), "s": (3, 4)},
+    ),
     "spectrum": _case("torch.fft.rfft(x).abs().pow(2).sum(-1)", x=(3, 8)),
 }
 """Formulas with several results, indices, constants, and operations that are left to PyTorch."""
@@ -103,6 +123,14 @@ COMPLEX = {
     "mobius": Case("(a * z + b) / (c * z + d)", kinds=dict.fromkeys("abcdz", "complex")),
     "functions": Case("torch.log1p(z) * torch.tanh(w) + torch.sqrt(z)", kinds=_ZW),
     "impedance": Case("torch.abs(R + 1j * w * L)"),
+    "elements": _case(
+        "z[..., 0] * w + z[:, 1].conj() + A.diagonal() * A.chunk(2, 0)[1][0]",
+        {**_ZW, "A": "complex"},
+        z=(3, 2),
+        w=(3,),
+        A=(3, 3),
+    ),
+    "steps": Case("torch.diff(z).abs() ** 2", kinds=_Z, domain="complex"),
     "parts": Case("torch.stack([z.real, z.imag], dim=-1)", kinds=_Z),
     "spread": Case("torch.var(z) + z.real**2", kinds=_Z),
     "softsign": Case("z / (1 + z.abs())", kinds=_Z, domain="complex"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import subprocess
 import sys
@@ -29,7 +30,7 @@ def inputs(name: str, case: Case, shapes: bool = False) -> dict[str, object]:
     """Random float64 arguments inside their domains, and plain numbers for the hyperparameters."""
     generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
     made: dict[str, object] = {}
-    for at, parameter in enumerate(parse(case.text, numbers=case.numbers).parameters):
+    for at, parameter in enumerate(formula(case).parameters):
         low, high = case.domains.get(parameter.name, (-3.0, 3.0))
         if parameter.kind == "number":
             made[parameter.name] = 0.7
@@ -57,18 +58,27 @@ def can_have_gradient(value: object) -> bool:
 def plain(case: Case, space: dict[str, object] | None = None) -> Callable[..., Any]:
     """The formula as PyTorch, or whatever ``torch`` is in the given names, computes it."""
     lines = case.text.replace("; ", "\n").split("\n")
-    names = ", ".join(p.name for p in parse(case.text, numbers=case.numbers).parameters)
+    names = ", ".join(p.name for p in formula(case).parameters)
     source = f"def plain({names}):\n" + "".join(f"    {line}\n" for line in lines[:-1]) + f"    return {lines[-1]}\n"
     space = {"torch": torch, "F": torch.nn.functional, "math": math, **(space or {})}
     exec(source, space)
     return space["plain"]  # type: ignore[return-value]
 
 
+def formula(case: Case) -> Formula:
+    """The formula of a case, read and derived once for all tests of this process."""
+    return _formula(case.text, case.numbers, case.domain)
+
+
+@functools.cache
+def _formula(text: str, numbers: tuple[str, ...], domain: str) -> Formula:
+    return parse(text, name="formula", numbers=numbers, domain=domain)
+
+
 def printed(case: Case, classic: bool = False) -> type[torch.autograd.Function]:
     """The printed autograd.Function, run on its own."""
-    formula = parse(case.text, numbers=case.numbers, domain=case.domain)
     space: dict[str, object] = {}
-    exec(autograd_source(formula, classic=classic), space)
+    exec(autograd_source(formula(case), classic=classic), space)
     return space["Formula"]  # type: ignore[return-value]
 
 
@@ -99,23 +109,37 @@ def second(grads: tuple[torch.Tensor, ...], tensors: list[torch.Tensor]) -> tupl
 
 @pytest.mark.parametrize("name", CASES)
 def test_equals_mpmath(name: str) -> None:
-    """The printed gradient is that of the formula as written, evaluated to 30 digits."""
+    """The printed gradient, and its own derivative, are those of the formula as written, evaluated to 30 digits."""
     case = CASES[name]
     arguments = inputs(name, case)
     tensors = {k: v for k, v in arguments.items() if isinstance(v, torch.Tensor)}
     out = printed(case).apply(*arguments.values())
-    got = torch.autograd.grad(out, list(tensors.values()), torch.ones_like(out))
+    got = torch.autograd.grad(out, list(tensors.values()), torch.ones_like(out), create_graph=True)
+    exactly = value_tolerance(torch.float64).rtol
+    roughly = gradient_tolerance(torch.float32 if "lgamma" in case.text else torch.float64).rtol  # 9 digits of trigamma
     with mpmath.workdps(30):
         function = plain(case, {"torch": exact.torch, "math": exact.math})
         for point in range(POINTS):
             at = [mpmath.mpf(v[point].item() if k in tensors else v) for k, v in arguments.items()]
             for name, grad in zip(tensors, got, strict=True):
-                orders = tuple(int(k == name) for k in arguments)
-                want = mpmath.diff(function, at if len(at) > 1 else at[0], orders if len(at) > 1 else 1)
-                assert float(abs(grad[point].item() - want)) <= value_tolerance(torch.float64).rtol * (1 + abs(want)), (
-                    name,
-                    at,
-                )
+                orders = [int(k == name) for k in arguments]
+                want = derivative(function, at, orders)
+                assert float(abs(grad[point].item() - want)) <= exactly * (1 + abs(want)), (name, at)
+                if point == 0:
+                    want = derivative(function, at, [2 * order for order in orders])
+                    assert float(abs(again(grad, tensors[name])[0] - want)) <= roughly * (1 + abs(want)), (name, at)
+
+
+def derivative(function: Callable[..., Any], at: list[Any], orders: list[int]) -> Any:
+    return mpmath.diff(function, at, tuple(orders)) if len(at) > 1 else mpmath.diff(function, at[0], orders[0])
+
+
+def again(grad: torch.Tensor, x: torch.Tensor) -> list[float]:
+    """The second derivatives, element by element."""
+    if not grad.requires_grad:
+        return [0.0] * x.numel()
+    options = {"retain_graph": True, "allow_unused": True, "materialize_grads": True}
+    return torch.autograd.grad(grad.sum(), x, **options)[0].tolist()  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -132,8 +156,7 @@ def test_gradcheck(name: str) -> None:
 def test_printed_code_is_clean(tmp_path: Path) -> None:
     """Ruff has nothing to say about any printed code, and nothing to format."""
     for name, case in {**ALONG, **STRUCTURED, **PIECES, **COMPLEX, **CASES}.items():
-        formula = parse(case.text, name=name, numbers=case.numbers, domain=case.domain)
-        for kind, text in printed_forms(formula).items():
+        for kind, text in printed_forms(formula(case)).items():
             (tmp_path / f"{name}_{kind}.py").write_text(text)
     rules = "A,B,C4,E,F,I,N,PIE,RET,RUF,SIM,UP,W"
     for command in (

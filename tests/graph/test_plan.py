@@ -16,7 +16,7 @@ from torch.utils.checkpoint import checkpoint
 
 import pullback as pb
 from pullback.errors import KeptError, TraceError, UsageError
-from pullback.graph.packing import pack, unpack
+from pullback.graph.packing import pack, packed, unpack, unpacked
 from pullback.graph.pair import pair
 from pullback.graph.plan import plan
 
@@ -193,7 +193,9 @@ def test_tracing_leaves_the_generator_and_everybodys_hooks_alone() -> None:
 def test_packed_bits_come_back(size: int) -> None:
     mask = torch.arange(size) % 3 == 0
     assert pack(mask).numel() == -(-size // 8)
-    assert torch.equal(unpack(pack(mask), mask.shape), mask)
+    assert torch.equal(packed(mask), pack(mask))  # the two ways of packing make the same bytes
+    for unpacking in (unpack, unpacked):
+        assert torch.equal(unpacking(pack(mask), mask.shape), mask)
 
 
 def test_forward_graphs_give_the_output_and_what_is_kept() -> None:

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 
 import pullback
 from pullback.graph.prove import prove
+from pullback.graph.shown import shown
 
 sigmoid = torch.sigmoid
 
@@ -160,20 +161,102 @@ def test_right_ones_along_dimensions_are_proved(name: str) -> None:
     assert {judgement.verdict for judgement in judged.values()} == {"proved"}
 
 
-@pytest.mark.parametrize(
-    ("name", "backward"),
-    [
-        ("softmax", lambda g, x: torch.softmax(x, -1) * (g - (g * torch.softmax(x, -1)).sum())),
-        ("matrices", lambda g, x, y: (g @ y.T, (x.T @ g) / 2)),
-        ("layer norm", lambda g, x: (g - rows(g) / x.shape[-1]) / (x.var(-1, unbiased=False, keepdim=True)).sqrt()),
-        ("bias", lambda g, x, y: (g * y, (g * x).mean(0))),
-        ("largest", lambda g, x: g.unsqueeze(-1).expand_as(x)),
-    ],
-)
-def test_wrong_ones_along_dimensions_are_not(name: str, backward: Callable[..., Any]) -> None:
-    forward, _, shapes = ALONG[name]
-    judged = prove(hand_written(forward, backward), *(torch.rand(shape, dtype=torch.float64) for shape in shapes))
-    assert list(judged.values())[-1].verdict == "wrong"
+class Softmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        y = torch.softmax(x, -1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: torch.Tensor) -> torch.Tensor:
+        (y,) = ctx.saved_tensors
+        return y * (grad_output - grad_output * y)
+
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        x, w = ctx.saved_tensors
+        return grad_output @ w.T, (x.T @ grad_output) / 2
+
+
+class SquaredError(torch.autograd.Function):
+    @staticmethod
+    def forward(x: torch.Tensor, y: torch.Tensor, scale: float) -> torch.Tensor:
+        return scale * ((x - y) ** 2).mean(-1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: torch.Tensor) -> None:
+        ctx.save_for_backward(*inputs[:2])
+        ctx.scale = inputs[2]
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:
+        x, y = ctx.saved_tensors
+        whole = 2 * ctx.scale * grad_output.unsqueeze(-1) * (x - y)
+        return whole, -whole / x.shape[-1], None
+
+
+class Unit(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x / x.norm(dim=-1, keepdim=True)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: torch.Tensor) -> torch.Tensor:
+        (x,) = ctx.saved_tensors
+        return grad_output / x.norm(dim=-1, keepdim=True)
+
+
+NOT_POINTWISE: dict[str, tuple[Any, tuple[Any, ...], str, str]] = {
+    "softmax": (
+        Softmax,
+        (torch.rand(3, 4),),
+        "x",
+        "output * (grad_output - torch.sum(grad_output * output, dim=-1, keepdim=True))",
+    ),
+    "product": (Product, (torch.rand(3, 4), torch.rand(4, 2)), "w", "x.mT @ grad_output"),
+    "reduction": (SquaredError, (torch.rand(3, 4), torch.rand(3, 4), 0.5), "x", ".unsqueeze(-1)"),
+    "norm": (Unit, (torch.rand(3, 4),), "x", "torch.sum(x**2, dim=-1, keepdim=True) ** 1.5"),
+}
+"""Wrong classes: arguments, which gradient is wrong, and what the right formula has in it."""
+
+
+@pytest.mark.parametrize("name", NOT_POINTWISE)
+def test_wrong_ones_along_dimensions_get_the_formula_too(name: str) -> None:
+    """As PyTorch derives it from forward: what is shown has been compared."""
+    cls, given, wrong, part = NOT_POINTWISE[name]
+    judged = prove(cls, *(v.double() if isinstance(v, torch.Tensor) else v for v in given))
+    assert {k for k, j in judged.items() if j.verdict == "wrong"} == {wrong}
+    assert part in judged[wrong].formula
+
+
+def test_where_pytorch_has_no_gradient_nothing_is_shown() -> None:
+    class Steps(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return (x > 0.5).double().sum(-1)
+
+        @staticmethod
+        def backward(ctx: Any, grad_output: torch.Tensor) -> torch.Tensor:
+            return grad_output.unsqueeze(-1).expand(3, 4)
+
+    (judgement,) = prove(Steps, torch.rand(3, 4, dtype=torch.float64)).values()
+    assert (judgement.verdict, judgement.formula) == ("wrong", "")
+
+
+def test_a_formula_that_is_not_what_forward_does_here_is_not_shown() -> None:
+    """The reader takes ``w`` for a matrix; with a vector the gradient of ``x`` is an outer product."""
+    matrix, vector = torch.rand(4, 4, dtype=torch.float64), torch.rand(4, dtype=torch.float64)
+    assert shown(Product, "x", (matrix, matrix)) == "grad_output @ w.mT"
+    assert shown(Product, "x", (matrix, vector)) == ""
 
 
 def test_one_tensor_given_twice_is_two_arguments() -> None:

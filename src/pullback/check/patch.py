@@ -80,7 +80,9 @@ def _aliases(forward: ast.AST, backward: ast.AST, ctx: str) -> dict[str, str]:
             for target in node.targets:
                 if isinstance(target, ast.Attribute):
                     aliases.setdefault(node.value.id, f"{ctx}.{target.attr}")
-    return aliases
+    returned = [_name(node.value) for node in ast.walk(forward) if isinstance(node, ast.Return) and node.value]
+    kept = [aliases[name] for name in returned if name in aliases]
+    return {**aliases, "output": kept[0]} if kept else aliases
 
 
 def _calls(tree: ast.AST, name: str) -> list[ast.Call]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sympy as sp
+from sympy.core.symbol import Str
 
 from pullback.graph import functions as f
 from pullback.graph.complexes import angle, conj, imag, modulus, real, real_valued, squared_modulus
@@ -20,7 +21,7 @@ from pullback.graph.functions import Term, nonzero, where
 from pullback.graph.moved import Moved, moved
 from pullback.graph.reductions import SHAPES, WHOLE, Along, LogSumExp, Mean, Summed, count
 from pullback.graph.stable import everywhere
-from pullback.graph.structure import ATTRIBUTES, Prod
+from pullback.graph.structure import ATTRIBUTES, Prod, of_complex
 
 _REAL = (real, imag, real_valued, modulus, squared_modulus, angle, count)
 _HOLOMORPHIC = (
@@ -112,7 +113,7 @@ def _outside_absolutes(out: Term) -> frozenset[Term]:
     return frozenset([out]) if out.is_Symbol else frozenset().union(*map(_outside_absolutes, out.args))
 
 
-def conjugated(grad: Term, x: Term, out: Term, kinds: Kinds) -> Term:
+def conjugated(grad: Term, x: Term, out: Term, kinds: Kinds, domain: str = "any") -> Term:
     """The gradient of an argument, derived as for real tensors, in PyTorch's convention for complex ones.
 
     >>> x = sp.Symbol("x", real=True)
@@ -123,14 +124,17 @@ def conjugated(grad: Term, x: Term, out: Term, kinds: Kinds) -> Term:
         return grad
     cotangents = set() if kinds.certainly_real(out) else {COTANGENT, OUT}
     seen = Kinds(kinds.free | cotangents, kinds.mixed)
-    found = _Conjugation(seen).visit(grad)
+    found = _Conjugation(seen, domain == "complex" or is_complex(out)).visit(grad)
     of_real = x not in kinds.free and is_complex(out) and not seen.certainly_real(found)
     return real(found) if of_real else found
 
 
 @dataclass(frozen=True)
 class _Conjugation:
+    """Gradients turned back, where it may be evident that there are complex numbers."""
+
     kinds: Kinds
+    evident: bool
 
     def visit(self, term: Term) -> Term:
         """What goes back: linear in the cotangent, which stays; the rest becomes its conjugate."""
@@ -173,7 +177,8 @@ class _Conjugation:
                 else u
                 for u in operands
             ]
-        return Moved(*term.args[:3], *operands)
+        template = of_complex(term.template) if self.evident and other is not None else term.template
+        return Moved(Str(template), *term.args[1:3], *operands)
 
     def bar(self, term: Term) -> Term:
         """The conjugate of what has no cotangent in it."""

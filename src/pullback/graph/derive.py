@@ -27,15 +27,22 @@ def gradients(formula: Formula, names: Iterable[str] | None = None) -> dict[str,
     >>> gradients(parse("torch.exp(b * x)"))["x"].free_symbols == {COTANGENT, OUT, symbol("b")}
     True
     """
+    wanted = formula.tensors if names is None else tuple(names)
+    if missing := [name for name in wanted if name not in formula.derived]:
+        formula.derived.update(_derived(formula, missing))
+    return {name: formula.derived[name] for name in wanted}
+
+
+def _derived(formula: Formula, wanted: Iterable[str]) -> dict[str, Term]:
     plain, kinds = prepared(formula)
     out = stable(plain)
-    wanted = formula.tensors if names is None else tuple(names)
     if out.has(Along):
         found = through(formula, out, wanted)
     else:
         found = {name: COTANGENT * slope(out, symbol(name)) for name in wanted}
     as_written = out == plain  # otherwise the output may overflow
-    return {n: conjugated(finished(formula, out, g, as_written), symbol(n), out, kinds) for n, g in found.items()}
+    done = {name: finished(formula, out, grad, as_written) for name, grad in found.items()}
+    return {name: conjugated(grad, symbol(name), out, kinds, formula.domain) for name, grad in done.items()}
 
 
 def slope(term: Term, x: Term) -> Term:
@@ -152,7 +159,7 @@ def differentiate(term: Term, x: Term) -> Term:
     def visit(node: Term) -> Term:
         if node == x:
             return sp.S.One
-        if x not in node.free_symbols:
+        if x not in node.free_symbols or _is_condition(node):
             return sp.S.Zero
         if node not in done:
             done[node] = _step(node, visit)

@@ -20,7 +20,7 @@ from pullback.errors import TraceError
 from pullback.graph import functions as f
 from pullback.graph.formula import exact
 from pullback.graph.functions import Term
-from pullback.graph.ops import BY_ATEN
+from pullback.graph.ops import BY_ATEN, number
 from pullback.graph.stable import everywhere
 from pullback.graph.trace import Trace, aten_name
 
@@ -28,7 +28,7 @@ _MOVING = {
     "view", "_unsafe_view", "reshape", "expand", "permute", "transpose", "t", "unsqueeze", "squeeze", "select", "slice",
     "index", "gather", "cat", "stack", "flip", "roll", "clone", "alias", "detach", "diagonal", "unbind", "split",
     "split_with_sizes", "repeat", "index_select", "unfold", "select_scatter", "slice_scatter", "diagonal_scatter",
-    "tril", "triu", "lift_fresh_copy", "lift_fresh", "_to_copy", "zeros_like", "sym_size", "sym_numel", "embedding",
+    "tril", "triu", "lift_fresh_copy", "lift_fresh", "zeros_like", "sym_size", "sym_numel", "embedding",
 }  # fmt: skip
 _PLACEMENT = ("dtype", "device", "layout", "pin_memory", "memory_format", "non_blocking")
 _MOST, _LONGEST = 64, 1500
@@ -311,7 +311,7 @@ def _adding(run: _Run, x: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) ->
 
 
 _DEFINED: dict[str, Callable[..., Any]] = {
-    "sum": _folding(lambda terms: sp.Add(*terms)),
+    "sum": _folding(lambda terms: sp.Add(*map(number, terms))),
     "mean": _folding(_mean),
     "prod": _folding(lambda terms: sp.Mul(*terms)),
     "amax": _folding(_largest),

@@ -72,6 +72,11 @@ class Formula:
         """The symbols of parameters that are Python numbers."""
         return frozenset(p.symbol for p in self.parameters if p.kind == "number")
 
+    @cached_property
+    def derived(self) -> dict[str, Term]:
+        """The gradients that were derived so far."""
+        return {}
+
     def is_tensor(self, term: Term) -> bool:
         """Whether an expression is a tensor when the function runs, rather than a Python number."""
         return not sizeless(term).free_symbols <= self.numbers

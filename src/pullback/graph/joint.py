@@ -45,12 +45,10 @@ def joint(target: Any, *inputs: Any) -> Trace:
     >>> len(joint(Square, torch.ones(3)).module.graph.nodes)
     6
     """
-    made = function_of(target)
-    run: Callable[..., Any] = partial(_by_rules, made) if made is not None else partial(_by_class, target)
-    names = list(made.params) if made is not None else _names(target, len(inputs))
-    given = dict(zip(names, inputs, strict=True))
+    run = _runner(target)
+    given = dict(zip(names_of(target, len(inputs)), inputs, strict=True))
     with torch.no_grad():
-        output = run(given, None)[0]
+        output = output_of(target, given)
     if not isinstance(output, torch.Tensor):
         got, do = f"a {type(output).__name__}", "trace a function of each output"
         raise TraceError(target.__name__, "one output that is a tensor", got, do)
@@ -65,6 +63,22 @@ def joint(target: Any, *inputs: Any) -> Trace:
     kinds = {True: "tensor", False: "number"}
     parameters = [Parameter(n, kinds[isinstance(v, torch.Tensor)]) for n, v in given.items() if not isinstance(v, str)]
     return Trace(target.__name__, tuple(parameters), module, guards, recorded)
+
+
+def names_of(target: Any, count: int) -> list[str]:
+    """What the arguments are called."""
+    made = function_of(target)
+    return list(made.params) if made is not None else _names(target, count)
+
+
+def output_of(target: Any, given: dict[str, Any]) -> Any:
+    """What forward returns, run as plain PyTorch."""
+    return _runner(target)(given, None)[0]
+
+
+def _runner(target: Any) -> Callable[..., tuple[Any, ...]]:
+    made = function_of(target)
+    return partial(_by_rules, made) if made is not None else partial(_by_class, target)
 
 
 def _by_class(cls: Any, given: dict[str, Any], gradient: Any) -> tuple[Any, ...]:

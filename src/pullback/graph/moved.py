@@ -7,7 +7,7 @@ its shape, ``{g}`` the cotangent and ``{out}`` the result.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import sympy as sp
 from sympy.core.symbol import Str
@@ -33,6 +33,12 @@ class Several:
     def __init__(self, results: tuple[Term, ...] | Callable[[int], Term], length: int | None = None) -> None:
         self.results = results
         self.length = len(results) if isinstance(results, tuple) else length
+
+    def __iter__(self) -> Iterator[Term]:
+        """All of them, where it is known how many."""
+        if self.length is None:
+            raise TypeError("it is not known how many results there are")
+        return map(self.__getitem__, range(self.length))
 
     def __getitem__(self, at: int) -> Term:
         """One of them."""

@@ -46,30 +46,30 @@ class Op:
 _HALF, _HUNDREDTH = sp.Rational(1, 2), sp.Rational(1, 100)
 
 
-def _number(x: Any) -> Term:
+def number(x: Any) -> Term:
     """A condition used as a number is one where it holds."""
     return f.where(x, 1, 0) if isinstance(x, sp.logic.boolalg.Boolean) and not isinstance(x, sp.Symbol) else x
 
 
 def _divide(a: Term, b: Term, rounding_mode: str | None = None) -> Term:
-    a, b = _number(a), _number(b)
+    a, b = number(a), number(b)
     quotient = a * sp.oo if b == 0 else a / b
     return {None: lambda q: q, "floor": f.floor, "trunc": f.trunc}[rounding_mode](quotient)
 
 
 def _add(a: Term, b: Term, alpha: Term = 1) -> Term:
-    return _number(a) + alpha * _number(b)
+    return number(a) + alpha * number(b)
 
 
 def _sub(a: Term, b: Term, alpha: Term = 1) -> Term:
-    return _number(a) - alpha * _number(b)
+    return number(a) - alpha * number(b)
 
 
 def _mul(a: Term, b: Term) -> Term:
-    masks = [t for t in (a, b) if _number(t) is not t]
+    masks = [t for t in (a, b) if number(t) is not t]
     if len(masks) == 1:
         return f.where(masks[0], b if masks[0] is a else a, 0)
-    return _number(a) * _number(b)
+    return number(a) * number(b)
 
 
 def _clamp(x: Term, min: Term = None, max: Term = None) -> Term:  # noqa: A002 - PyTorch's names
@@ -153,9 +153,9 @@ _ARITHMETIC = (
     Op("addcdiv", lambda x, tensor1, tensor2, value=1: x + value * tensor1 / tensor2),
     Op("clone", lambda x, memory_format=None: x),
     Op("alias", lambda x: x),
-    Op("float", lambda x: _INFINITE.get(x, x) if isinstance(x, str) else _number(x)),
-    Op("double", _number),
-    Op("to", lambda x, dtype=None: _number(x), aten="_to_copy"),
+    Op("float", lambda x: _INFINITE.get(x, x) if isinstance(x, str) else number(x)),
+    Op("double", number),
+    Op("to", lambda x, dtype=None: number(x), aten="_to_copy"),
     Op("tensor", lambda x: x),
     Op("zeros_like", lambda x: sp.S.Zero),
     Op("ones_like", lambda x: sp.S.One),
@@ -273,7 +273,7 @@ _ACTIVATIONS = (
     Op("relu", lambda x: f.where(sp.Gt(x, 0), x, 0)),
     Op("relu6", lambda x: _hardtanh(x, 0, 6), python=_F + "relu6"),
     Op("leaky_relu", _leaky_relu, python=_F + "leaky_relu"),
-    Op("prelu", lambda x, weight: f.where(sp.Gt(x, 0), x, weight * x), aten="_prelu_kernel"),
+    Op("_prelu_kernel", lambda x, weight: f.where(sp.Gt(x, 0), x, weight * x)),  # weights in the shape of channels
     Op("elu", _elu, python=_F + "elu"),
     Op("selu", lambda x: _elu(x, _SELU_ALPHA, _SELU_SCALE)),
     Op("celu", lambda x, alpha=1: _elu(x, alpha, 1, 1 / alpha)),

@@ -22,14 +22,26 @@ def pack(mask: torch.Tensor) -> torch.Tensor:
     return ((words * _GATHER) >> 56).to(torch.uint8)
 
 
-def unpack(packed: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+def unpack(bits: torch.Tensor, shape: torch.Size) -> torch.Tensor:
     """The boolean tensor of this shape that was packed.
 
     >>> unpack(torch.tensor([5], dtype=torch.uint8), torch.Size([3]))
     tensor([ True, False,  True])
     """
-    words = _table(packed.device).index_select(0, packed.to(torch.int32))
+    words = _table(bits.device).index_select(0, bits.to(torch.int32))
     return words.view(torch.bool)[: shape.numel()].view(shape)
+
+
+def packed(mask: torch.Tensor) -> torch.Tensor:
+    """As `pack`, in operations that become part of the kernel that makes the mask."""
+    flat = torch.nn.functional.pad(mask.reshape(-1).to(torch.int32), (0, -mask.numel() % 8))
+    return (flat.view(-1, 8) << torch.arange(8, dtype=torch.int32, device=mask.device)).sum(1).to(torch.uint8)
+
+
+def unpacked(bits: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    """The mask again, in operations that become part of the kernel that uses it."""
+    each = (bits[:, None].to(torch.int32) >> torch.arange(8, dtype=torch.int32, device=bits.device)) & 1
+    return each.reshape(-1)[: shape.numel()].view(shape).to(torch.bool)
 
 
 @cache

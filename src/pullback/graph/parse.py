@@ -42,9 +42,11 @@ _TAKEN = {"torch", "math", "pb", "ctx", "inputs", "output", "grad_output"}
 _ARGUMENTS = {"e", "tau"}  # Greek and Latin letters that are seldom the constant where they stand alone
 _BUILT_IN = {"abs", "pow", "float"}
 _SCALAR_KINDS = {"float", "int", "bool", "complex"}
+_JOINING = {"cat", "concat", "stack"}
 _RESULTS = {"values": 0, "indices": 1, "sign": 0, "logabsdet": 1}
 _MAKERS = {"tensor", "eye", "arange", "linspace", "logspace", "zeros", "ones", "full", "hann_window", "hamming_window"}
 _PLACEMENT = ("dtype", "device", "requires_grad", "layout", "memory_format")
+_ONE = "one result, and these are several: take one with [0] or .values, or name them"
 _ALLOWED = "arithmetic, comparisons, &, |, ~, known torch functions and tensor methods, math constants"
 
 
@@ -86,6 +88,8 @@ class _Reader:
         for at, statement in enumerate(statements):
             last = at == len(statements) - 1
             outcome, statements[at] = self.statement(statement, last)
+        if isinstance(outcome, Several):
+            self.fail(statements[-1], _ONE)
         out = sp.sympify(outcome)
         if not isinstance(out, sp.Expr) or (isinstance(out, sp.logic.boolalg.Boolean) and not out.is_Symbol):
             self.fail(statements[-1], "a result that is one tensor of numbers")
@@ -275,6 +279,8 @@ class _Reader:
             self.fail(node.func, "one of the known torch functions and tensor methods", near=[*_KNOWN])
         args = [self.read(node.func.value)] if method else []  # type: ignore[attr-defined]
         args += [self.read(a) for a in node.args]
+        if name in _JOINING:
+            args = [tuple(a) if isinstance(a, Several) and a.length else a for a in args]
         if name in LOSSES:
             self.real.update(*(a.free_symbols for a in args if isinstance(a, sp.Basic)))
         if method and name == "where":
@@ -298,6 +304,8 @@ class _Reader:
         return fixed(text, mentioned)
 
     def apply(self, node: ast.AST, op: Op, args: list[Any], keywords: dict[str, Any]) -> Any:
+        if any(isinstance(a, Several) for a in (*args, *keywords.values())):
+            self.fail(node, _ONE)
         try:
             return op.form(*args, **keywords)
         except (TypeError, AttributeError, KeyError, ValueError, IndexError) as error:

@@ -175,7 +175,7 @@ _LEFT: dict[str, str] = {
     "max_pool1d max_pool2d max_pool3d adaptive_avg_pool1d adaptive_avg_pool2d lp_pool1d lp_pool2d interpolate pad "
     "unfold fold pixel_shuffle pixel_unshuffle grid_sample affine_grid scaled_dot_product_attention group_norm "
     "instance_norm batch_norm local_response_norm cross_entropy nll_loss triplet_margin_loss cosine_embedding_loss "
-    "hinge_embedding_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss bilinear glu",
+    "hinge_embedding_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss bilinear glu prelu",
     "torch.": "cdist cumprod logcumsumexp kron tensordot tile rot90 renorm quantile nanquantile nanmean nansum trapz "
     "trapezoid cumulative_trapezoid diag diag_embed diagflat repeat_interleave take take_along_dim movedim moveaxis "
     "vander cov corrcoef mvlgamma cholesky_solve view_as_real view_as_complex",

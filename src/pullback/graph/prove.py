@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import mpmath
@@ -28,6 +28,7 @@ from pullback.graph.joint import COTANGENT as _COTANGENT
 from pullback.graph.joint import joint
 from pullback.graph.printer import Printer
 from pullback.graph.read import read, total
+from pullback.graph.shown import shown
 from pullback.graph.stable import everywhere, stable
 from pullback.graph.trace import Trace, aten_name
 
@@ -89,6 +90,12 @@ def prove(target: Any, *inputs: Any) -> dict[str, Judgement]:
     if found is not None:
         formula, theirs = found
         return {name: judge(formula, name, grad) for name, grad in theirs.items() if name in meant}
+    judged = _not_pointwise(target, traced, inputs, meant)
+    return {n: replace(j, formula=shown(target, n, inputs)) if j.verdict == "wrong" else j for n, j in judged.items()}
+
+
+def _not_pointwise(target: Any, traced: Trace, inputs: tuple[Any, ...], meant: set[str]) -> dict[str, Judgement]:
+    """Judge by elements: at a small size where that settles it, else at the size given."""
     small = _smaller(inputs)
     if any(a is not b for a, b in zip(small, inputs, strict=True)):
         try:

@@ -35,7 +35,7 @@ def function_source(formula: Formula) -> str:
     """
     parts = [
         "@pb.function",
-        f"def {formula.name}({_signature(formula.parameters)}):",
+        fold(f"def {formula.name}({_signature(formula.parameters)}):", WIDTH),
         *_indent(_body(formula, 4)),
         "",
         "",
@@ -58,7 +58,7 @@ def _rule(formula: Formula, name: str, grad: Term) -> list[str]:
     lines = [f"{printer(k)} = {printer(v)}" for k, v in block.shared] + [f"return {printer(block.results[0])}"]
     refused = [x.name for x in prepared(formula)[1].mixed if x.name in needed]
     folded = [*_of_real_tensors(refused), *(fold(line, WIDTH - 4) for line in lines)]
-    return [f'@{formula.name}.grad("{name}")', f"def _({', '.join(needed)}):", *_indent(folded)]
+    return [f'@{formula.name}.grad("{name}")', fold(f"def _({', '.join(needed)}):", WIDTH), *_indent(folded)]
 
 
 def _of_real_tensors(names: Iterable[str]) -> list[str]:
@@ -117,11 +117,11 @@ class _Autograd:
         context = self.context()
         kept = {"output", *self.names}
         used = [n if any(_word(n, line) for line in context) else "_" for n in self.names if n in kept]
-        unpack = f"({used[0]},) = inputs" if len(used) == 1 else f"{', '.join(used)} = inputs"
+        unpack = f"({used[0]},) = inputs" if len(used) == 1 else fold(f"{', '.join(used)} = inputs", WIDTH - 8)
         inner = ([] if set(used) == {"_"} else [unpack]) + context or ["pass"]
         return [
             "@staticmethod",
-            f"def forward({', '.join(self.names)}):",
+            fold(f"def forward({', '.join(self.names)}):", WIDTH - 4),
             *_indent(_body(self.formula, 8)),
             "",
             "@staticmethod",
@@ -133,11 +133,13 @@ class _Autograd:
         context = self.context()
         kept = [*_body(self.formula, 8, "output = "), *context, "return output"]
         lines = kept if context else _body(self.formula, 8)
-        return ["@staticmethod", f"def forward(ctx, {', '.join(self.names)}):", *_indent(lines)]
+        head = fold(f"def forward(ctx, {', '.join(self.names)}):", WIDTH - 4)
+        return ["@staticmethod", head, *_indent(lines)]
 
     def context(self) -> list[str]:
         """The lines that keep what backward needs."""
-        lines = [f"ctx.save_for_backward({', '.join(self.saved)})"] if self.saved else []
+        saved = fold(f"ctx.save_for_backward({', '.join(self.saved)})", WIDTH - 8)
+        lines = [saved] if self.saved else []
         lines += [f"ctx.{name} = {name}" for name in self.settings]
         lines += [f"ctx.{name}_is_complex = {name}.is_complex()" for name in self.live if self.turned_real(name)]
         return lines + [
@@ -167,7 +169,7 @@ class _Autograd:
         return name if name in self.saved else "grad_output"
 
     def by_argument(self) -> list[str]:
-        lines = [" = ".join(f"grad_{name}" for name in self.live) + " = None"] if self.live else []
+        lines = _nothing([f"grad_{name}" for name in self.live], WIDTH - 8)
         uses = self.uses()
         lines += [self.statement(k, v) for k, v in self.block.shared if len(uses[k]) != 1]
         for name, result in zip(self.live, self.block.results, strict=True):
@@ -201,10 +203,11 @@ class _Autograd:
 
     def reduced(self, name: str, result: Term) -> list[str]:
         """The statements that set one gradient, summed over broadcast dimensions."""
-        if not self.several:
+        turned = self.turned_real(name)
+        if not self.several or (not turned and _is_summed(self.grads[name], symbol(name))):
             return [f"grad_{name} = {self.printer(result)}"]
         shape = f"{name}.shape" if name in self.saved else f"ctx.{name}_shape"
-        if self.turned_real(name):
+        if turned:
             return [
                 f"grad_{name} = {self.printer(result)}",
                 f"grad_{name} = grad_{name}.sum_to_size({shape})",
@@ -223,6 +226,23 @@ def latex_source(formula: Formula) -> str:
     grads = [f"{left[name]} &= {latex(term.xreplace(readable))}" for name, term in gradients(formula).items()]
     lines = [f"y &= {latex(formula.out)}", *grads]
     return "\n".join([r"\begin{aligned}", " \\\\\n".join(lines), r"\end{aligned}", ""])
+
+
+def _nothing(names: Sequence[str], room: int) -> list[str]:
+    """Statements that set names to None, as few as fit."""
+    lines: list[str] = []
+    for name in names:
+        if lines and len(lines[-1]) + len(f" = {name}") <= room:
+            lines[-1] = lines[-1].replace(" = None", f" = {name} = None")
+        else:
+            lines.append(f"{name} = None")
+    return lines
+
+
+def _is_summed(grad: Term, x: Term) -> bool:
+    """Whether it is a sum of which a part has been summed to an argument's shape: the others fit into that."""
+    parts = sp.Add.make_args(grad)
+    return len(parts) > 1 and any(part.func is summed_to and part.args[1] == x for part in parts)
 
 
 # text --------------------------------------------------------------------------------------------------------------

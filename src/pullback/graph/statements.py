@@ -58,6 +58,8 @@ def _noun(term: Term) -> str:
         return "mask"
     if isinstance(term, Moved):
         return _moved_noun(term.template)
+    if term.func is summed_to and term.args[1].is_Symbol:
+        return f"grad_{term.args[1].name}"
     if isinstance(term, (Along, *SHAPES)):
         return _SHAPE_NOUNS.get(term.func) or str(term.func.__name__).lower()
     if isinstance(term, sp.Pow):

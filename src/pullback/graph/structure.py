@@ -5,6 +5,7 @@ A row makes a `Moved` term from operands and plain Python options.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,6 +34,27 @@ def _at(dim: int, index: str) -> str:
 
 def _zeros(scatter: str) -> str:
     return f"torch.zeros_like({{like0}}).{scatter}"
+
+
+_SCATTERED = re.compile(r"torch\.zeros_like\(\{like(\d+)\}\)\.(\w+)_scatter\((\{\d+\})(?:, (-?\d+), (.*))?\)")
+
+
+def of_complex(pull: str) -> str:
+    """A pull in operations that PyTorch differentiates for complex numbers, too: ``select_scatter`` is none.
+
+    >>> of_complex("torch.zeros_like({like0}).select_scatter({1}, -1, 0)")
+    'torch.func.vjp(lambda argument: argument[..., 0], {0})[1]({1})[0]'
+    """
+    found = _SCATTERED.fullmatch(pull)
+    if found is None:
+        return pull
+    like, kind, cotangent, dim, rest = found.groups()
+    ends = [end for _, end in re.findall(r"(\w+)=(.+?)(?=, \w+=|$)", rest or "")]
+    index = ":".join("" if end == "None" else end for end in ends) if kind == "slice" else rest
+    taken = "argument.diagonal()" if dim is None else f"argument[{_at(int(dim), index)}]"
+    if chunks := re.search(r"// (\d+)", index or ""):
+        taken = f"torch.chunk(argument, {chunks[1]}, dim={dim})[{ends[0].partition(' ')[0]}]"
+    return f"torch.func.vjp(lambda argument: {taken}, {{{like}}})[1]({cotangent})[0]"
 
 
 def select(x: Term, dim: Any, index: Any) -> Term:

@@ -17,7 +17,7 @@ from pullback.define.eager import Shape
 from pullback.define.function import Function
 from pullback.define.source import compiled, prefix
 from pullback.define.ways import WAYS
-from pullback.graph.packing import unpack
+from pullback.graph.packing import packed, unpack, unpacked
 from pullback.kernels.compile import Misfit
 from pullback.kernels.node import sizes
 from pullback.kernels.way import Choice, Variant, mode, unsuitable
@@ -78,18 +78,6 @@ class GraphChoice(Choice):
         graphs.attempt(variant.example)
         variant.example = []
         return graphs.entry()
-
-
-def packed(mask: torch.Tensor) -> torch.Tensor:
-    """As `pullback.graph.packing.pack`, in operations that become part of the kernel that makes the mask."""
-    flat = torch.nn.functional.pad(mask.reshape(-1).to(torch.int32), (0, -mask.numel() % 8))
-    return (flat.view(-1, 8) << torch.arange(8, dtype=torch.int32, device=mask.device)).sum(1).to(torch.uint8)
-
-
-def unpacked(bits: torch.Tensor, shape: torch.Size) -> torch.Tensor:
-    """The mask again, in operations that become part of the kernel that uses it."""
-    each = (bits[:, None].to(torch.int32) >> torch.arange(8, dtype=torch.int32, device=bits.device)) & 1
-    return each.reshape(-1)[: shape.numel()].view(shape).to(torch.bool)
 
 
 class Graphs:
