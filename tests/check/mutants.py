@@ -9,6 +9,8 @@ import torch
 from torch.autograd import Function
 
 from mutants_of_numbers import (  # isort: skip
+    DividesByLargest,
+    VarianceOfSquares,
     AllLargest,
     BothAtTies,
     DifferentiatesInside,
@@ -33,6 +35,10 @@ def pair() -> tuple:
 
 def one() -> tuple:
     return (randn(3, 4),)
+
+
+def positive() -> tuple:
+    return (randn(3, 4).detach().exp().requires_grad_(),)
 
 
 def number() -> tuple:
@@ -209,6 +215,12 @@ class OnCpu(Product):
         return gx if gx is None else gx + torch.zeros(3, 4, dtype=gx.dtype), gw
 
 
+class FetchesToCpu(Product):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return Product.backward(ctx, grad_output.cpu())
+
+
 class MixesDtypes(Function):
     @staticmethod
     def forward(ctx, x, w):
@@ -229,6 +241,32 @@ class Lowers(Product):
     def backward(ctx, grad_output):
         gx, gw = Product.backward(ctx, grad_output)
         return gx if gx is None else gx.float().double(), gw
+
+
+class KeepsHalf(Product):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x.half(), w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, w = ctx.saved_tensors
+        return grad_output * w, grad_output * x.to(w)
+
+
+class SpikesAlone(Function):
+    """A surrogate gradient for the spike, and none for the potential."""
+
+    @staticmethod
+    def forward(ctx, v):
+        ctx.save_for_backward(v)
+        return (v > 0.1).to(v), 0.9 * v
+
+    @staticmethod
+    def backward(ctx, grad_spike, grad_v):
+        (v,) = ctx.saved_tensors
+        return grad_spike / (1 + v * v)
 
 
 class WrongJvp(Function):
@@ -457,22 +495,23 @@ MUTANTS: dict[str, list[tuple[str, type, Inputs]]] = {
     "twice": [("saved-tensor-mutated", SpoilsForNext, one)],
     "lifetime": [("ctx-tensor-stale", OnContext, pair)],
     "frozen": [("frozen-input-crash", NeedsBoth, pair)],
-    "outputs": [("none-grad-output", UnguardedNone, one)],
+    "outputs": [("none-grad-output", UnguardedNone, one), ("second-output-grad-dropped", SpikesAlone, one)],
     "captured": [("closure-captured-param", Captured, one)],
     "identity": [("returns-input-view", ReturnsInput, one)],
     "linearity": [("nonlinear-backward", Clipped, pair)],
     "bypassed": [("bypassed-backward", Reflect, one)],
-    "device": [("hardcoded-device", OnCpu, pair)],
+    "device": [("hardcoded-device", OnCpu, pair), ("hardcoded-device", FetchesToCpu, pair)],
     "autocast": [("amp-dtype-mismatch", MixesDtypes, pair)],
-    "dtypes": [("precision-downcast", Lowers, pair)],
+    "dtypes": [("precision-downcast", Lowers, pair), ("precision-downcast", KeepsHalf, pair)],
     "extremes": [
         ("exp-overflow-nan", Halves, one),
         ("exp-overflow-nan", OverflowsForward, one),
         ("nan-at-kink", DividesByModulus, phases),
+        ("nan-at-kink", DividesByLargest, positive),
     ],
     "ties": [("wrong-derivative", BothAtTies, pair), ("wrong-derivative", AllLargest, one)],
     "inner": [("inner-backward-call", DifferentiatesInside, pair)],
-    "precision": [("float32-cancellation", FromOutput, one)],
+    "precision": [("float32-cancellation", FromOutput, one), ("float32-cancellation", VarianceOfSquares, one)],
     "second": [("double-backward-intermediate", StoredSlope, one)],
     "checkpointing": [("checkpoint-breaks", CountsCalls, one), ("checkpoint-breaks", ReadsBeyond, one)],
     "operator": [("custom-op-no-fake", wrong_fake, one)],

@@ -25,6 +25,39 @@ class ColumnsAddedOnce(Function):
 
 
 @wrong("duplicate-index-overwrite", shapes=[(9,), (4,)])
+class MeansOfWindows(Function):
+    """A loop over windows that writes where it should add: it walks along, and converges to nothing."""
+
+    @staticmethod
+    def forward(ctx, x, kernel_size, stride):
+        ctx.save_for_backward(x)
+        ctx.kernel, ctx.stride = kernel_size, stride
+        count = (x.shape[-1] - kernel_size) // stride + 1
+        return torch.stack([x[..., i * stride : i * stride + kernel_size].mean(-1) for i in range(count)], -1)
+
+    @staticmethod
+    def backward(ctx, g):
+        grad = torch.zeros_like(ctx.saved_tensors[0])
+        for i in range(g.shape[-1]):
+            grad[..., i * ctx.stride : i * ctx.stride + ctx.kernel] = g[..., i : i + 1] / ctx.kernel
+        return grad, None, None
+
+
+class AlongEdges(Function):
+    """A sparse product whose gradient goes along the edges, not against them: the same row and column hide it."""
+
+    @staticmethod
+    def forward(ctx, row, col, weight, dense):
+        ctx.save_for_backward(row, col, weight, dense)
+        return torch.zeros_like(dense).index_add(0, row, weight.unsqueeze(1) * dense[col])
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        row, col, weight, dense = ctx.saved_tensors
+        grad = torch.zeros_like(dense).index_add(0, row, weight.unsqueeze(1) * grad_output[col])
+        return None, None, (grad_output[row] * dense[col]).sum(1), grad
+
+
 class TableInterpolated(Function):
     """Two writes to the same entries, each of which reads, adds and writes."""
 

@@ -37,6 +37,8 @@ HIDDEN = {  # what two elements, a stride of one window or one index for all wou
     named.RolledOn: "wrong-derivative",
     named.SeenAlong: "uninitialised-grad",
     named.ColumnsAddedOnce: "duplicate-index-overwrite",
+    named.AlongEdges: "wrong-derivative",
+    named.MeansOfWindows: "wrong-derivative",
 }
 
 

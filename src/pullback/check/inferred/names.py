@@ -78,6 +78,7 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
     (r"^(p|prob|keep\w*|drop\w*|rate|momentum|decay|smoothing)$", (0.5, "tensor")),
     (r"^(\w*_?bits?|bit_?(width|num\w*)|bitw\w*)$", (4, "tensor", 4.0)),
     (ITERATIONS, (50, 100, 5)),  # enough of them to converge
+    (r"^(kernel(_?size)?|ksize|window\w*)$", (3, 2, "kernel", "tensor")),  # wider than a stride: windows overlap
     ((r"^(k|n|m|num\w*|n_\w+|\w+_size|size|block\w*|count|levels?|heads?|step|times?|iters?|max_iter\w*|n?iter|order|"
       r"degree|depth|world_size|rank|timesteps?|\w+_dim|nbr\w*|n[a-z]{1,6}s)$"), (2, 3, "tensor", "n0", "n-1", 4, 1)),
     (r"^strides?$", (2, 1)),
@@ -87,7 +88,6 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
     (r"^(cos|sin)\w*$", ("half", "constant", "tensor")),
     (r"^(padding|pad|offset_index|ignore_index)$", (0, 1)),
     (r"^(src|dst|root)(_?rank)?$", (0,)),
-    (r"^(kernel(_?size)?|ksize|window\w*)$", (3, 2, "kernel", "tensor")),  # wider than a stride: windows overlap
     (r"^(factor_int|upscale\w*|downscale\w*)$", (2, 3)),
     (r"^(reduction)$", ("mean", "sum", "none")),
     (r"^(mode|method|kind|approx\w*|norm)$", ("mean", "sum", "bilinear", "tanh", "none", "constant", "tensor", 2)),
@@ -173,8 +173,11 @@ def guards(subject: object) -> bool:
 
 
 def iterates(subject: object) -> bool:
-    """Whether the source of a target has a loop."""
-    return bool(re.search(r"^\s*(for .* in range|while )", _text(subject), re.MULTILINE))
+    """Whether the source of a target has a loop that may converge: one that indexes by its counter walks along."""
+    text = _text(subject)
+    counters = re.findall(r"^\s*for (\w+) in range", text, re.MULTILINE)
+    walks = [re.search(rf"\[[^\]]*\b{counter}\b", text) for counter in counters]
+    return not all(walks) or bool(re.search(r"^\s*while ", text, re.MULTILINE))
 
 
 def _text(subject: object) -> str:
