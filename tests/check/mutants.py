@@ -152,6 +152,18 @@ class OnContext(Product):
         return Product.forward(ctx, x, w)
 
 
+class SavesTooMuch(Product):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w, x * w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, w, out = ctx.saved_tensors
+        return grad_output * w, grad_output.reshape(out.shape) * x
+
+
 class NeedsBoth(Product):
     @staticmethod
     def forward(ctx, x, w):
@@ -493,7 +505,7 @@ MUTANTS: dict[str, list[tuple[str, type, Inputs]]] = {
     "layout": [("noncontig-view", Views, pair)],
     "interleave": [("global-state", Global, pair)],
     "twice": [("saved-tensor-mutated", SpoilsForNext, one)],
-    "lifetime": [("ctx-tensor-stale", OnContext, pair)],
+    "lifetime": [("ctx-tensor-stale", OnContext, pair), ("saved-unused", SavesTooMuch, pair)],
     "frozen": [("frozen-input-crash", NeedsBoth, pair)],
     "outputs": [("none-grad-output", UnguardedNone, one), ("second-output-grad-dropped", SpikesAlone, one)],
     "captured": [("closure-captured-param", Captured, one)],

@@ -43,6 +43,42 @@ class MeansOfWindows(Function):
         return grad, None, None
 
 
+class GatesOfACell(Function):
+    """The gates are cut from one tensor, four times as wide as the cell."""
+
+    @staticmethod
+    def forward(ctx, gates, cell):
+        i, f, o, u = gates.chunk(4, 1)
+        i, f, o, u = i.sigmoid(), f.sigmoid(), o.sigmoid(), u.tanh()
+        ctx.save_for_backward(i, f, o, u, cell)
+        return o * (f * cell + i * u).tanh()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        i, f, o, u, cell = ctx.saved_tensors
+        inner = (f * cell + i * u).tanh()
+        g_cell, g_o = g * o * (1 - inner**2), g * inner * o * (1 - o)
+        g_i, g_f, g_u = g_cell * u * i * (1 - i), g_cell * cell * f * (1 - f), g_cell * i * (1 - u)
+        return torch.cat([g_i, g_f, g_o, g_u], 1), g_cell * f
+
+
+class QuadraticForm(Function):
+    """Right for what the matrix is called."""
+
+    @staticmethod
+    def forward(ctx, x, precision):
+        half = x @ precision
+        ctx.save_for_backward(x, half)
+        return (half * x).sum(-1)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        x, half = ctx.saved_tensors
+        return 2 * g.unsqueeze(-1) * half, torch.einsum("n,ni,nj->ij", g, x, x)
+
+
 class AlongEdges(Function):
     """A sparse product whose gradient goes along the edges, not against them: the same row and column hide it."""
 

@@ -39,12 +39,19 @@ HIDDEN = {  # what two elements, a stride of one window or one index for all wou
     named.ColumnsAddedOnce: "duplicate-index-overwrite",
     named.AlongEdges: "wrong-derivative",
     named.MeansOfWindows: "wrong-derivative",
+    named.GatesOfACell: "wrong-derivative",
 }
 
 
 @pytest.mark.parametrize("cls", HIDDEN, ids=lambda cls: cls.__name__)
 def test_arguments_that_hide_a_fault_do_not_excuse_it(cls) -> None:
     assert HIDDEN[cls] in check(cls).names()
+
+
+def test_a_matrix_is_what_its_name_says() -> None:
+    report = check(named.QuadraticForm)
+    assert report.targets[0].verdict == "tested"
+    assert report.ok, str(report)
 
 
 class Refuses(torch.autograd.Function):

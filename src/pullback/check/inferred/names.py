@@ -45,10 +45,12 @@ class Sized:
 
 @dataclass(frozen=True)
 class Shaped:
-    """A tensor with a number of dimensions, or a size of its last one, of its own."""
+    """A tensor with a number of dimensions, or a size of its last one, of its own; one of them some times as long."""
 
     rank: int = 0
     last: int = 0
+    times: int = 1
+    along: int = -1
 
 
 def blend(*things: Any, **options: Any) -> torch.Tensor:
@@ -125,7 +127,7 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
      (None, "tensor", 1)),
     (r"^(positive|variance|var|std|det|r|radius|distance|dist)$", ("positive", "tensor", 0.5)),
     (r"^(prob\w*|\w+_probs?)$", ("unit", "tensor", 0.5)),
-    (r"^(cov\w*|spd|gram|covariance\w*|precision_matrix)$", ("spd", "tensor", "positive")),
+    (r"^(cov\w*|spd|gram|prec|precision(_?mat\w*)?|inv_?cov\w*|laplacian)$", ("spd", "tensor", "positive")),
     (r"^(chol\w*|tril\w*|\w*cholesky\w*|l_mat)$", ("tril", "tensor")),
     (r"^(spikes?|spk\w*|z_spk)$", ("binary", "tensor")),
 ]  # fmt: skip
@@ -158,7 +160,7 @@ DOMAINS = [  # what a source says of any of its matrices or numbers
     (r"\btri[lu]\b|triang|cholesky", "tril"),
     (r"natural|negative.?definite", "nspd"),
     (r"probabilit|simplex|log_prob|distribution|in \[0, ?1\]", "unit"),
-    (r"\bpositive\b|non.?negative", "positive"),
+    (r"\bpositive\b|non.?negative|floor\([^\n]*\.(long|int)\(\)", "positive"),  # positions between those of a table
 ]
 
 

@@ -75,6 +75,9 @@ def build(kind: Any, main: Shape, seed: int) -> Any:
 
 
 def _shaped(kind: names.Shaped, main: Shape) -> Shape:
+    if kind.times > 1:
+        at = range(len(main))[kind.along]
+        main = (*main[:at], kind.times * main[at], *main[at + 1 :])
     count = kind.rank or max(len(main), 1)
     fitted = (*(2,) * (count - len(main)), *main[max(len(main) - count, 0) :])
     return (*fitted[:-1], kind.last) if kind.last else fitted
