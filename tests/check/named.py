@@ -79,6 +79,22 @@ class QuadraticForm(Function):
         return 2 * g.unsqueeze(-1) * half, torch.einsum("n,ni,nj->ij", g, x, x)
 
 
+class PowerOfSpectrum(Function):
+    """Right for real signals."""
+
+    @staticmethod
+    def forward(ctx, x):
+        spectrum = torch.fft.fft(x)
+        ctx.save_for_backward(spectrum)
+        return spectrum.real**2 + spectrum.imag**2
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        (spectrum,) = ctx.saved_tensors
+        return 2 * spectrum.shape[-1] * torch.fft.ifft(g * spectrum).real
+
+
 class AlongEdges(Function):
     """A sparse product whose gradient goes along the edges, not against them: the same row and column hide it."""
 

@@ -48,8 +48,9 @@ def test_arguments_that_hide_a_fault_do_not_excuse_it(cls) -> None:
     assert HIDDEN[cls] in check(cls).names()
 
 
-def test_a_matrix_is_what_its_name_says() -> None:
-    report = check(named.QuadraticForm)
+@pytest.mark.parametrize("cls", [named.QuadraticForm, named.PowerOfSpectrum], ids=lambda cls: cls.__name__)
+def test_arguments_are_what_name_and_source_say(cls) -> None:
+    report = check(cls)
     assert report.targets[0].verdict == "tested"
     assert report.ok, str(report)
 

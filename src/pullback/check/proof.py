@@ -101,11 +101,11 @@ def _limited(seconds: float) -> Iterator[None]:
         raise _TooLongError
 
     before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    running = signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, *running)
         signal.signal(signal.SIGVTALRM, before)
 
 

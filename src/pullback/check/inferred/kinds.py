@@ -34,6 +34,7 @@ ANNOTATED: list[tuple[str, list[Any]]] = [
     ("dtype", [torch.float32]), ("device", ["cpu"]),
 ]  # fmt: skip
 COMPLEX = [  # what speaks of complex numbers, and what takes them beside real ones
+    (r"fft[\s\S]*\.real\b", ("tensor", "complex")),  # of a transform the real part is taken where the input is real
     (r"\.imag\b|[Cc]omplex(?!ity)|conj|\bpolar\b", ("complex", "tensor")),
     (r"fft", ("tensor", "complex")),
 ]

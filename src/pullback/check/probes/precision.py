@@ -52,6 +52,8 @@ def _single(case: Case) -> Iterator[Finding]:
 
 def _far_from_zero(case: Case) -> Iterator[Finding]:
     """Forward's values where the numbers that it reduces have a large mean: a variance of squares is lost there."""
+    if case.facts.get("verdict") == "intent":  # what rounds may be a step off
+        return
     for leaf, name in enumerate(case.arguments.diff_names):
         x = case.arguments.differentiable[leaf]
         if x.is_complex() or domain(x) == "unit" or reference.is_pointwise(case, leaf) or case.is_random:
