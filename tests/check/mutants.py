@@ -10,6 +10,10 @@ from torch.autograd import Function
 
 from mutants_of_numbers import (  # isort: skip
     DividesByLargest,
+    FetchesToCpu,
+    KeepsHalf,
+    SavesTooMuch,
+    SpikesAlone,
     VarianceOfSquares,
     AllLargest,
     BothAtTies,
@@ -152,18 +156,6 @@ class OnContext(Product):
         return Product.forward(ctx, x, w)
 
 
-class SavesTooMuch(Product):
-    @staticmethod
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w, x * w)
-        return x * w
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, w, out = ctx.saved_tensors
-        return grad_output * w, grad_output.reshape(out.shape) * x
-
-
 class NeedsBoth(Product):
     @staticmethod
     def forward(ctx, x, w):
@@ -227,12 +219,6 @@ class OnCpu(Product):
         return gx if gx is None else gx + torch.zeros(3, 4, dtype=gx.dtype), gw
 
 
-class FetchesToCpu(Product):
-    @staticmethod
-    def backward(ctx, grad_output):
-        return Product.backward(ctx, grad_output.cpu())
-
-
 class MixesDtypes(Function):
     @staticmethod
     def forward(ctx, x, w):
@@ -253,32 +239,6 @@ class Lowers(Product):
     def backward(ctx, grad_output):
         gx, gw = Product.backward(ctx, grad_output)
         return gx if gx is None else gx.float().double(), gw
-
-
-class KeepsHalf(Product):
-    @staticmethod
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x.half(), w)
-        return x * w
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        x, w = ctx.saved_tensors
-        return grad_output * w, grad_output * x.to(w)
-
-
-class SpikesAlone(Function):
-    """A surrogate gradient for the spike, and none for the potential."""
-
-    @staticmethod
-    def forward(ctx, v):
-        ctx.save_for_backward(v)
-        return (v > 0.1).to(v), 0.9 * v
-
-    @staticmethod
-    def backward(ctx, grad_spike, grad_v):
-        (v,) = ctx.saved_tensors
-        return grad_spike / (1 + v * v)
 
 
 class WrongJvp(Function):

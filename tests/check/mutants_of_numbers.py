@@ -117,6 +117,56 @@ class VarianceOfSquares(Function):
         return 2 * grad_output.unsqueeze(-1) * (x - x.mean(-1, keepdim=True)) / x.shape[-1]
 
 
+class SpikesAlone(Function):
+    """A surrogate gradient for the spike, and none for the potential."""
+
+    @staticmethod
+    def forward(ctx, v):
+        ctx.save_for_backward(v)
+        return (v > 0.1).to(v), 0.9 * v
+
+    @staticmethod
+    def backward(ctx, grad_spike, grad_v):
+        (v,) = ctx.saved_tensors
+        return grad_spike / (1 + v * v)
+
+
+class KeepsHalf(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x.half(), w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, w = ctx.saved_tensors
+        return grad_output * w, grad_output * x.to(w)
+
+
+class SavesTooMuch(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w, x * w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, w, out = ctx.saved_tensors
+        return grad_output * w, grad_output.reshape(out.shape) * x
+
+
+class FetchesToCpu(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x, w), g = ctx.saved_tensors, grad_output.cpu()
+        return g * w, g * x
+
+
 class BothAtTies(Function):
     @staticmethod
     def forward(ctx, a, b):
