@@ -63,7 +63,7 @@ class _Fetched(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         device = kwargs.get("device")
-        if func is torch.ops.aten._to_copy.default and args[0].is_meta and device is not None and device.type == "cpu":
+        if func.__name__.startswith("_to_copy") and args[0].is_meta and device is not None and device.type == "cpu":
             return torch.zeros_like(args[0], device="cpu", dtype=kwargs.get("dtype") or args[0].dtype)
         return func(*args, **kwargs)
 
