@@ -39,7 +39,6 @@ HIDDEN = {  # what two elements, a stride of one window or one index for all wou
     named.ColumnsAddedOnce: "duplicate-index-overwrite",
     named.AlongEdges: "wrong-derivative",
     named.MeansOfWindows: "wrong-derivative",
-    named.GatesOfACell: "wrong-derivative",
 }
 
 
@@ -53,6 +52,11 @@ def test_arguments_are_what_name_and_source_say(cls) -> None:
     report = check(cls)
     assert report.targets[0].verdict == "tested"
     assert report.ok, str(report)
+
+
+def test_what_is_cut_into_parts_is_as_long_as_they_are_together() -> None:
+    ((gates, cell), *_), _ = search.search(target(named.GatesOfACell))
+    assert gates.shape == (cell.shape[0], 4 * cell.shape[1])
 
 
 class Refuses(torch.autograd.Function):
