@@ -9,6 +9,12 @@ import torch
 from torch.autograd import Function
 
 from mutants_of_numbers import (  # isort: skip
+    DividesByLargest,
+    FetchesToCpu,
+    KeepsHalf,
+    SavesTooMuch,
+    SpikesAlone,
+    VarianceOfSquares,
     AllLargest,
     BothAtTies,
     DifferentiatesInside,
@@ -33,6 +39,10 @@ def pair() -> tuple:
 
 def one() -> tuple:
     return (randn(3, 4),)
+
+
+def positive() -> tuple:
+    return (randn(3, 4).detach().exp().requires_grad_(),)
 
 
 def number() -> tuple:
@@ -455,24 +465,25 @@ MUTANTS: dict[str, list[tuple[str, type, Inputs]]] = {
     "layout": [("noncontig-view", Views, pair)],
     "interleave": [("global-state", Global, pair)],
     "twice": [("saved-tensor-mutated", SpoilsForNext, one)],
-    "lifetime": [("ctx-tensor-stale", OnContext, pair)],
+    "lifetime": [("ctx-tensor-stale", OnContext, pair), ("saved-unused", SavesTooMuch, pair)],
     "frozen": [("frozen-input-crash", NeedsBoth, pair)],
-    "outputs": [("none-grad-output", UnguardedNone, one)],
+    "outputs": [("none-grad-output", UnguardedNone, one), ("second-output-grad-dropped", SpikesAlone, one)],
     "captured": [("closure-captured-param", Captured, one)],
     "identity": [("returns-input-view", ReturnsInput, one)],
     "linearity": [("nonlinear-backward", Clipped, pair)],
     "bypassed": [("bypassed-backward", Reflect, one)],
-    "device": [("hardcoded-device", OnCpu, pair)],
+    "device": [("hardcoded-device", OnCpu, pair), ("hardcoded-device", FetchesToCpu, pair)],
     "autocast": [("amp-dtype-mismatch", MixesDtypes, pair)],
-    "dtypes": [("precision-downcast", Lowers, pair)],
+    "dtypes": [("precision-downcast", Lowers, pair), ("precision-downcast", KeepsHalf, pair)],
     "extremes": [
         ("exp-overflow-nan", Halves, one),
         ("exp-overflow-nan", OverflowsForward, one),
         ("nan-at-kink", DividesByModulus, phases),
+        ("nan-at-kink", DividesByLargest, positive),
     ],
     "ties": [("wrong-derivative", BothAtTies, pair), ("wrong-derivative", AllLargest, one)],
     "inner": [("inner-backward-call", DifferentiatesInside, pair)],
-    "precision": [("float32-cancellation", FromOutput, one)],
+    "precision": [("float32-cancellation", FromOutput, one), ("float32-cancellation", VarianceOfSquares, one)],
     "second": [("double-backward-intermediate", StoredSlope, one)],
     "checkpointing": [("checkpoint-breaks", CountsCalls, one), ("checkpoint-breaks", ReadsBeyond, one)],
     "operator": [("custom-op-no-fake", wrong_fake, one)],

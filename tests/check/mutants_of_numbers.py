@@ -85,6 +85,88 @@ class DividesByModulus(Function):
         return grad_output * z / z.abs()
 
 
+class DividesByLargest(Function):
+    """Contrast, as of a colour: at black forward is guarded, and jumps; it refuses what is negative."""
+
+    @staticmethod
+    def forward(ctx, x):
+        if bool((x < 0).any()):
+            raise ValueError("colours are not negative")
+        ctx.save_for_backward(x)
+        high, low = x.amax(-1), x.amin(-1)
+        return torch.where(high > 0, (high - low) / high.clamp_min(1e-30), 0.0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        (high, top), (low, bottom) = x.max(-1, keepdim=True), x.min(-1, keepdim=True)
+        g = grad_output.unsqueeze(-1)
+        return torch.zeros_like(x).scatter_add(-1, top, g * low / high**2).scatter_add(-1, bottom, -g / high)
+
+
+class VarianceOfSquares(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x * x).mean(-1) - x.mean(-1) ** 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * grad_output.unsqueeze(-1) * (x - x.mean(-1, keepdim=True)) / x.shape[-1]
+
+
+class SpikesAlone(Function):
+    """A surrogate gradient for the spike, and none for the potential."""
+
+    @staticmethod
+    def forward(ctx, v):
+        ctx.save_for_backward(v)
+        return (v > 0.1).to(v), 0.9 * v
+
+    @staticmethod
+    def backward(ctx, grad_spike, grad_v):
+        (v,) = ctx.saved_tensors
+        return grad_spike / (1 + v * v)
+
+
+class KeepsHalf(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x.half(), w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, w = ctx.saved_tensors
+        return grad_output * w, grad_output * x.to(w)
+
+
+class SavesTooMuch(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w, x * w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, w, out = ctx.saved_tensors
+        return grad_output * w, grad_output.reshape(out.shape) * x
+
+
+class FetchesToCpu(Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x, w), g = ctx.saved_tensors, grad_output.cpu()
+        return g * w, g * x
+
+
 class BothAtTies(Function):
     @staticmethod
     def forward(ctx, a, b):

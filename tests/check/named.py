@@ -24,6 +24,91 @@ class ColumnsAddedOnce(Function):
         return grad, None
 
 
+class MeansOfWindows(Function):
+    """A loop over windows that writes where it should add: it walks along, and converges to nothing."""
+
+    @staticmethod
+    def forward(ctx, x, kernel_size, stride):
+        ctx.save_for_backward(x)
+        ctx.kernel, ctx.stride = kernel_size, stride
+        count = (x.shape[-1] - kernel_size) // stride + 1
+        return torch.stack([x[..., i * stride : i * stride + kernel_size].mean(-1) for i in range(count)], -1)
+
+    @staticmethod
+    def backward(ctx, g):
+        grad = torch.zeros_like(ctx.saved_tensors[0])
+        for i in range(g.shape[-1]):
+            grad[..., i * ctx.stride : i * ctx.stride + ctx.kernel] = g[..., i : i + 1] / ctx.kernel
+        return grad, None, None
+
+
+class GatesOfACell(Function):
+    """The gates are cut from one tensor, four times as wide as the cell."""
+
+    @staticmethod
+    def forward(ctx, gates, cell):
+        i, f, o, u = gates.chunk(4, 1)
+        i, f, o, u = i.sigmoid(), f.sigmoid(), o.sigmoid(), u.tanh()
+        ctx.save_for_backward(i, f, o, u, cell)
+        return o * (f * cell + i * u).tanh()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        i, f, o, u, cell = ctx.saved_tensors
+        inner = (f * cell + i * u).tanh()
+        g_cell, g_o = g * o * (1 - inner**2), g * inner * o * (1 - o)
+        g_i, g_f, g_u = g_cell * u * i * (1 - i), g_cell * cell * f * (1 - f), g_cell * i * (1 - u)
+        return torch.cat([g_i, g_f, g_o, g_u], 1), g_cell * f
+
+
+class QuadraticForm(Function):
+    """Right for what the matrix is called."""
+
+    @staticmethod
+    def forward(ctx, x, precision):
+        half = x @ precision
+        ctx.save_for_backward(x, half)
+        return (half * x).sum(-1)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        x, half = ctx.saved_tensors
+        return 2 * g.unsqueeze(-1) * half, torch.einsum("n,ni,nj->ij", g, x, x)
+
+
+class PowerOfSpectrum(Function):
+    """Right for real signals."""
+
+    @staticmethod
+    def forward(ctx, x):
+        spectrum = torch.fft.fft(x)
+        ctx.save_for_backward(spectrum)
+        return spectrum.real**2 + spectrum.imag**2
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        (spectrum,) = ctx.saved_tensors
+        return 2 * spectrum.shape[-1] * torch.fft.ifft(g * spectrum).real
+
+
+class AlongEdges(Function):
+    """A sparse product whose gradient goes along the edges, not against them: the same row and column hide it."""
+
+    @staticmethod
+    def forward(ctx, row, col, weight, dense):
+        ctx.save_for_backward(row, col, weight, dense)
+        return torch.zeros_like(dense).index_add(0, row, weight.unsqueeze(1) * dense[col])
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        row, col, weight, dense = ctx.saved_tensors
+        grad = torch.zeros_like(dense).index_add(0, row, weight.unsqueeze(1) * grad_output[col])
+        return None, None, (grad_output[row] * dense[col]).sum(1), grad
+
+
 @wrong("duplicate-index-overwrite", shapes=[(9,), (4,)])
 class TableInterpolated(Function):
     """Two writes to the same entries, each of which reads, adds and writes."""

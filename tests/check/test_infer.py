@@ -37,12 +37,26 @@ HIDDEN = {  # what two elements, a stride of one window or one index for all wou
     named.RolledOn: "wrong-derivative",
     named.SeenAlong: "uninitialised-grad",
     named.ColumnsAddedOnce: "duplicate-index-overwrite",
+    named.AlongEdges: "wrong-derivative",
+    named.MeansOfWindows: "wrong-derivative",
 }
 
 
 @pytest.mark.parametrize("cls", HIDDEN, ids=lambda cls: cls.__name__)
 def test_arguments_that_hide_a_fault_do_not_excuse_it(cls) -> None:
     assert HIDDEN[cls] in check(cls).names()
+
+
+@pytest.mark.parametrize("cls", [named.QuadraticForm, named.PowerOfSpectrum], ids=lambda cls: cls.__name__)
+def test_arguments_are_what_name_and_source_say(cls) -> None:
+    report = check(cls)
+    assert report.targets[0].verdict == "tested"
+    assert report.ok, str(report)
+
+
+def test_what_is_cut_into_parts_is_as_long_as_they_are_together() -> None:
+    ((gates, cell), *_), _ = search.search(target(named.GatesOfACell))
+    assert gates.shape == (cell.shape[0], 4 * cell.shape[1])
 
 
 class Refuses(torch.autograd.Function):

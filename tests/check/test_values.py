@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy
 import pytest
 import torch
 from torch.autograd import Function
 
 import pullback as pb
-from pullback.check import check
+from pullback.check import check, proof
 
 SEEDS = (3, 50, 101)
 
@@ -134,6 +136,30 @@ def test_a_right_gradient_that_can_be_read_is_proved() -> None:
     assert target.verdict == "proved"
     assert check(planted(*KINDS["rows"][:2], 0, 0, 0.0), numbers(3, 4)).targets[0].verdict == "proved"
     assert check(planted(*KINDS["opaque"][:2], 0, 0, 0.0), numbers(3, 4)).targets[0].verdict == "tested"
+
+
+def test_what_takes_too_long_to_prove_is_tested_and_no_timer_stays(monkeypatch) -> None:
+    monkeypatch.setattr(proof, "SECONDS", 1e-3)
+    before = signal.getsignal(signal.SIGVTALRM)
+    assert check(Silu, numbers(5, 4), 1.5).targets[0].verdict == "tested"
+    assert signal.getsignal(signal.SIGVTALRM) == before
+    assert signal.getitimer(signal.ITIMER_VIRTUAL)[0] == 0.0
+
+
+class Thrice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp().cumsum(-1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 3 * grad_output.flip(-1).cumsum(-1).flip(-1) * ctx.saved_tensors[0].exp()
+
+
+def test_a_factor_is_no_number_of_elements_where_nothing_is_reduced() -> None:
+    (finding,) = [f for f in check(Thrice, numbers(3, 4)) if f.severity == "error"]
+    assert finding.cause == "the gradient of 'x' is 3 times the right one"
 
 
 def test_a_wrong_one_gets_the_formula_and_the_patch() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import signal
+import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import torch
 
 from pullback._torch import TorchDispatchMode
-from pullback.check import patch
+from pullback.check import patch, reference
 from pullback.check.case import Case
 from pullback.check.report import Finding, TargetReport
 from pullback.define.decorate import function_of
@@ -17,12 +21,13 @@ from pullback.graph.joint import COTANGENT
 from pullback.graph.prove import Judgement, prove
 
 LONGEST = 60  # operations in forward; a formula that an iteration nests grows with every step
+SECONDS = 5.0  # of work: what takes longer to be proved is left as tested
 
 
 def conclude(case: Case, report: TargetReport) -> None:
     """Say *proved* where every gradient is, and give findings about values the right formula."""
     asked = report.verdict == "tested" and (not _faults(report) or any(_about_values(f) for f in report.findings))
-    if not asked or not can_be_read(case):
+    if not asked or not can_be_read(case) or (_faults(report) and not _has_formula(case)):
         return
     known = judgements(case)
     if not _faults(report) and known and all(_settled(case, known, name) for name in case.arguments.diff_names):
@@ -32,6 +37,11 @@ def conclude(case: Case, report: TargetReport) -> None:
 
 def _faults(report: TargetReport) -> bool:
     return any(finding.severity == "error" for finding in report.findings)
+
+
+def _has_formula(case: Case) -> bool:
+    """Whether a wrong gradient would get one: only what computes element by element has."""
+    return any(reference.is_pointwise(case, leaf) for leaf in range(len(case.arguments.diff)))
 
 
 def _settled(case: Case, known: dict[str, Judgement], name: str) -> bool:
@@ -70,9 +80,33 @@ def _length(case: Case) -> int:
 def judgements(case: Case) -> dict[str, Judgement]:
     """What is known about each argument's gradient as a formula; nothing where it cannot be traced."""
     try:
-        return prove(case.target.subject, *case.arguments.constant())
-    except Exception:  # more than the graph layer reads: values alone are compared
+        with _limited(SECONDS):
+            return prove(case.target.subject, *case.arguments.constant())
+    except (Exception, _TooLongError):  # more than the graph layer reads: values alone are compared
         return {}
+
+
+class _TooLongError(BaseException):
+    """Nothing on the way takes it for an error of its own."""
+
+
+@contextlib.contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Give up after that much work, where there are signals to do it with: expanding a product has no end in sight."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise _TooLongError
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    running = signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, *running)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def _about_values(finding: Finding) -> bool:

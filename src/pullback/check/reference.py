@@ -73,29 +73,42 @@ def by_forward(case: Case, plain: Callable[..., Any]) -> Reference:
 
 def precision(case: Case) -> str:
     """The tolerance level that the forward's own arithmetic allows."""
-    dtypes = case.facts.get("forward_dtypes")
-    if dtypes is None:
-        dtypes = case.facts["forward_dtypes"] = _dtypes(case)
+    dtypes = _dtypes(case)[0]
     if dtypes & {torch.float16, torch.bfloat16}:
         return "half"
     return "single" if dtypes & {torch.float32, torch.complex64} else "exact"
 
 
-def _dtypes(case: Case) -> set[torch.dtype]:
-    found: set[torch.dtype] = set()
+def is_exact(case: Case) -> bool:
+    """Whether forward's values are those of float64: a smaller copy that is only kept for backward does not count."""
+    return not _dtypes(case)[1] & {torch.float16, torch.bfloat16, torch.float32, torch.complex64}
+
+
+def _dtypes(case: Case) -> tuple[set[torch.dtype], set[torch.dtype]]:
+    """The dtypes of what forward makes, and of what it computes its outputs with."""
+    if "forward_dtypes" not in case.facts:
+        case.facts["forward_dtypes"] = _watched_dtypes(case)
+    return case.facts["forward_dtypes"]  # type: ignore[no-any-return]
+
+
+def _watched_dtypes(case: Case) -> tuple[set[torch.dtype], set[torch.dtype]]:
+    made: set[torch.dtype] = set()
+    used: set[torch.dtype] = set()
 
     class Watch(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = func(*args, **(kwargs or {}))
-            found.update(t.dtype for t in tree.tensors(result) if tree.is_differentiable(t) and t.numel() > 1)
+            for found, tensors in ((made, result), (used, args)):
+                found.update(t.dtype for t in tree.tensors(tensors) if tree.is_differentiable(t) and t.numel() > 1)
             return result
 
     try:
         with Watch():  # type: ignore[no-untyped-call]
             values = case.values(case.arguments)
     except Exception:
-        return {torch.float64}
-    return found | {value.dtype for value in values}
+        return {torch.float64}, {torch.float64}
+    ends = {value.dtype for value in values}
+    return made | ends, used | ends
 
 
 Rows = Callable[[Arguments, Sequence[Cotangents]], list[list[torch.Tensor | None]]]

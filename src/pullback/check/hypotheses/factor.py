@@ -17,8 +17,8 @@ def factor(t: Trouble) -> Cause | None:
         return None
     values = [float(f) for f in factors if f is not None and not isinstance(f, complex)]
     counts = [_count_of(value, sample, t) for value, sample in zip(values, t.wrong, strict=True)]
-    if all(counts):
-        return _averaged(t, values[0])
+    if all(counts) and (cause := _averaged(t, values[0])) is not None:
+        return cause
     if max(values) - min(values) > 1e-5 * abs(values[0]):
         return None
     if t.declared:
@@ -56,7 +56,8 @@ def _product(numbers: tuple[int, ...]) -> int:
     return total
 
 
-def _averaged(t: Trouble, value: float) -> Cause:
+def _averaged(t: Trouble, value: float) -> Cause | None:
+    """The count as a reduction that is not forward's; None where nothing is reduced and it is a number like any."""
     sample = t.wrong[0]
     leaf = sample.arguments.differentiable[t.leaf]
     scalar_output = all(out.numel() == 1 for out in sample.outputs if tree.is_differentiable(out))
@@ -76,11 +77,7 @@ def _averaged(t: Trouble, value: float) -> Cause:
             f"({instead} is right here)",
             "let backward follow forward's reduction (sum or mean)",
         )
-    return Cause(
-        "wrong-derivative",
-        f"the gradient of {t.name!r} is {done} {size}, a number of elements",
-        f"undo that factor of {size}",
-    )
+    return None
 
 
 def _reduces(t: Trouble, how: str) -> bool:

@@ -34,6 +34,7 @@ ANNOTATED: list[tuple[str, list[Any]]] = [
     ("dtype", [torch.float32]), ("device", ["cpu"]),
 ]  # fmt: skip
 COMPLEX = [  # what speaks of complex numbers, and what takes them beside real ones
+    (r"fft[\s\S]*\.real\b", ("tensor", "complex")),  # of a transform the real part is taken where the input is real
     (r"\.imag\b|[Cc]omplex(?!ity)|conj|\bpolar\b", ("complex", "tensor")),
     (r"fft", ("tensor", "complex")),
 ]
@@ -119,7 +120,10 @@ def _ordered(
 ) -> list[Any]:
     noted = _annotated(target, p.annotation)
     named = by_name(p.name)
-    tensors = [k for k in [*use.shaped(main), *use.kinds, *named] if is_tensor(k) and not (k == "list" and use.whole)]
+    certain = [k for k in named[:1] if k in ("spd", "tril")]  # more than a product shows
+    tensors = [
+        k for k in [*certain, *use.shaped(main), *use.kinds, *named] if is_tensor(k) and not (k == "list" and use.whole)
+    ]
     evident = use.tensor > 0 or slot is True or bool(noted and noted[0] == "tensor") or "binary" in named
     evident &= not use.number
     if slot is False and use.kept and not use.tensor and not noted and not literal and p.default is p.empty:

@@ -45,10 +45,12 @@ class Sized:
 
 @dataclass(frozen=True)
 class Shaped:
-    """A tensor with a number of dimensions, or a size of its last one, of its own."""
+    """A tensor with a number of dimensions, or a size of its last one, of its own; one of them some times as long."""
 
     rank: int = 0
     last: int = 0
+    times: int = 1
+    along: int = -1
 
 
 def blend(*things: Any, **options: Any) -> torch.Tensor:
@@ -78,6 +80,7 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
     (r"^(p|prob|keep\w*|drop\w*|rate|momentum|decay|smoothing)$", (0.5, "tensor")),
     (r"^(\w*_?bits?|bit_?(width|num\w*)|bitw\w*)$", (4, "tensor", 4.0)),
     (ITERATIONS, (50, 100, 5)),  # enough of them to converge
+    (r"^(kernel(_?size)?|ksize|window\w*)$", (3, 2, "kernel", "tensor")),  # wider than a stride: windows overlap
     ((r"^(k|n|m|num\w*|n_\w+|\w+_size|size|block\w*|count|levels?|heads?|step|times?|iters?|max_iter\w*|n?iter|order|"
       r"degree|depth|world_size|rank|timesteps?|\w+_dim|nbr\w*|n[a-z]{1,6}s)$"), (2, 3, "tensor", "n0", "n-1", 4, 1)),
     (r"^strides?$", (2, 1)),
@@ -87,7 +90,6 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
     (r"^(cos|sin)\w*$", ("half", "constant", "tensor")),
     (r"^(padding|pad|offset_index|ignore_index)$", (0, 1)),
     (r"^(src|dst|root)(_?rank)?$", (0,)),
-    (r"^(kernel(_?size)?|ksize|window\w*)$", (3, 2, "kernel", "tensor")),  # wider than a stride: windows overlap
     (r"^(factor_int|upscale\w*|downscale\w*)$", (2, 3)),
     (r"^(reduction)$", ("mean", "sum", "none")),
     (r"^(mode|method|kind|approx\w*|norm)$", ("mean", "sum", "bilinear", "tanh", "none", "constant", "tensor", 2)),
@@ -125,7 +127,7 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
      (None, "tensor", 1)),
     (r"^(positive|variance|var|std|det|r|radius|distance|dist)$", ("positive", "tensor", 0.5)),
     (r"^(prob\w*|\w+_probs?)$", ("unit", "tensor", 0.5)),
-    (r"^(cov\w*|spd|gram|covariance\w*|precision_matrix)$", ("spd", "tensor", "positive")),
+    (r"^(cov\w*|spd|gram|prec|precision(_?mat\w*)?|inv_?cov\w*|laplacian)$", ("spd", "tensor", "positive")),
     (r"^(chol\w*|tril\w*|\w*cholesky\w*|l_mat)$", ("tril", "tensor")),
     (r"^(spikes?|spk\w*|z_spk)$", ("binary", "tensor")),
 ]  # fmt: skip
@@ -158,7 +160,7 @@ DOMAINS = [  # what a source says of any of its matrices or numbers
     (r"\btri[lu]\b|triang|cholesky", "tril"),
     (r"natural|negative.?definite", "nspd"),
     (r"probabilit|simplex|log_prob|distribution|in \[0, ?1\]", "unit"),
-    (r"\bpositive\b|non.?negative", "positive"),
+    (r"\bpositive\b|non.?negative|floor\([^\n]*\.(long|int)\(\)", "positive"),  # positions between those of a table
 ]
 
 
@@ -173,8 +175,11 @@ def guards(subject: object) -> bool:
 
 
 def iterates(subject: object) -> bool:
-    """Whether the source of a target has a loop."""
-    return bool(re.search(r"^\s*(for .* in range|while )", _text(subject), re.MULTILINE))
+    """Whether the source of a target has a loop that may converge: one that indexes by its counter walks along."""
+    text = _text(subject)
+    counters = re.findall(r"^\s*for (\w+) in range", text, re.MULTILINE)
+    walks = [re.search(rf"\[[^\]]*\b{counter}\b", text) for counter in counters]
+    return not all(walks) or bool(re.search(r"^\s*while ", text, re.MULTILINE))
 
 
 def _text(subject: object) -> str:

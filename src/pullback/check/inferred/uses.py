@@ -51,6 +51,7 @@ class Use:
     kept: bool = False  # as an attribute of ctx, where tensors do not belong
     number: bool = False
     repeats: bool = False
+    parts: list[Shaped] = field(default_factory=list)  # it is cut into equal ones: as long as they are together
 
     def meets(self, other: Use) -> None:
         """Add what a function that it is handed to shows about its shape."""
@@ -62,7 +63,7 @@ class Use:
         """Shapes of its own: another number of dimensions than the main tensor's, a last one as long as it is read."""
         own = [Shaped(rank=self.rank), Shaped(rank=self.rank, last=2)] if self.rank not in (0, main) else []
         sizes = (self.last, *((7, 6, 8) if self.open_ else ())) if self.last > 1 else ()
-        return [*own, *[Shaped(last=size) for size in sizes if size >= self.last]]
+        return [*self.parts, *own, *[Shaped(last=size) for size in sizes if size >= self.last]]
 
     def reads(self, part: ast.expr) -> None:
         """Note what is read along the last dimension: a number or a slice."""
@@ -185,6 +186,8 @@ class _Reader(ast.NodeVisitor):
             self._viewed(use, arguments)
         elif name == "permute" and len(constants) == len(arguments):
             use.rank = use.rank or len(constants)
+        elif name == "chunk" and constants and constants[0] > 1:
+            use.parts.append(Shaped(times=constants[0], along=constants[1] if len(constants) > 1 else -1))
         elif name == "t":
             use.rank = use.rank or 2
         elif name in ("size", "transpose", "sum", "mean", "unsqueeze", "stride") and constants:

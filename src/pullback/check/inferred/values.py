@@ -75,6 +75,9 @@ def build(kind: Any, main: Shape, seed: int) -> Any:
 
 
 def _shaped(kind: names.Shaped, main: Shape) -> Shape:
+    if kind.times > 1:
+        at = range(len(main))[kind.along]
+        main = (*main[:at], kind.times * main[at], *main[at + 1 :])
     count = kind.rank or max(len(main), 1)
     fitted = (*(2,) * (count - len(main)), *main[max(len(main) - count, 0) :])
     return (*fitted[:-1], kind.last) if kind.last else fitted
@@ -101,9 +104,9 @@ def _spd(main: Shape, seed: int) -> torch.Tensor:
     return (root @ root.mT + torch.eye(n)).requires_grad_()
 
 
-def _index(count: int, seed: int = 0) -> torch.Tensor:
-    """Indices of which some occur twice, others for the next parameter."""
-    return torch.arange(count) % 2 if seed // 2 % 2 == 0 else (torch.arange(count) > 0).long()
+def _index(count: int, turn: int = 0) -> torch.Tensor:
+    """Indices of which some occur twice, others for the next such parameter."""
+    return torch.arange(count) % 2 if turn % 2 == 0 else (torch.arange(count) > 0).long()
 
 
 def _column(main: Shape) -> Shape:
@@ -159,7 +162,7 @@ def spliced(values: Sequence[Any]) -> tuple[Any, ...]:
 
 def together(kinds: Sequence[Any], main: Shape, parameters: Sequence[str]) -> tuple[Any, ...]:
     """One value per kind, all of the same main shape."""
-    made = [build(kind, main, seed) for seed, kind in enumerate(kinds)]
+    made = [build(kind, main, kinds[:seed].count(kind) if kind == "index" else seed) for seed, kind in enumerate(kinds)]
     numbers = dict(zip(parameters, made, strict=True))
     for seed, kind in enumerate(kinds):
         if isinstance(kind, names.Sized):

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 
+from pullback._torch import TorchDispatchMode
 from pullback.check import tree
 from pullback.check.arguments import Arguments
 from pullback.check.case import Case, Outcome, cotangents, pull
 from pullback.check.report import Finding
 
 NEEDS = "gradient"
-MIXED = re.compile(r"same device|expected device|device meta.*cpu|cpu.*meta|is on cpu|found at least two devices")
+MIXED = re.compile(
+    r"same device|expected device|device meta.*cpu|cpu.*meta|is on cpu|found at least two devices|on the same device"
+)
 
 
 def probe(case: Case) -> Iterator[Finding]:
@@ -42,14 +46,26 @@ def _on_meta(arguments: Arguments) -> Arguments | None:
 def _run(case: Case, arguments: Arguments) -> Outcome:
     outcome = Outcome(stage="forward")
     try:
-        leaves, passed = arguments.fresh()
-        outcome.outputs = tree.tensors(case.target.apply(*passed))
-        outcome.stage = "backward"
-        incoming = [None if c is None else c.to("meta") for c in _shapes(outcome.outputs)]
-        pull(outcome.outputs, leaves, incoming)
+        with _Fetched():  # type: ignore[no-untyped-call]
+            leaves, passed = arguments.fresh()
+            outcome.outputs = tree.tensors(case.target.apply(*passed))
+            outcome.stage = "backward"
+            incoming = [None if c is None else c.to("meta") for c in _shapes(outcome.outputs)]
+            pull(outcome.outputs, leaves, incoming)
     except Exception as error:  # a result of the experiment
         outcome.error = error
     return outcome
+
+
+class _Fetched(TorchDispatchMode):
+    """Lets ``.cpu()`` bring something back from the meta device, so that what is done with it there can be seen."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        device = kwargs.get("device")
+        if func.__name__.startswith("_to_copy") and args[0].is_meta and device is not None and device.type == "cpu":
+            return torch.zeros_like(args[0], device="cpu", dtype=kwargs.get("dtype") or args[0].dtype)
+        return func(*args, **kwargs)
 
 
 def _shapes(outputs: list[torch.Tensor]) -> list[torch.Tensor | None]:

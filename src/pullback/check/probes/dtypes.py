@@ -20,7 +20,7 @@ ROUNDING = 1e-11  # a float64 gradient is never off by more, relatively, without
 def probe(case: Case) -> Iterator[Finding]:
     """Watch backward for conversions of float64 to something smaller that cost digits."""
     wide = all(x.dtype in (torch.float64, torch.complex128) for x in case.arguments.differentiable)
-    if not wide or case.target.function is None or reference.precision(case) != "exact" or not lowered(case):
+    if not wide or case.target.function is None or not reference.is_exact(case) or not lowered(case):
         return
     for index, sample in enumerate(case.facts.get("samples", ())[:2]):
         for leaf, name in enumerate(case.arguments.diff_names):
@@ -50,7 +50,7 @@ class _Watch(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if any(t.dtype in LOW for t in tree.tensors(result)):
+        if any(t.dtype in LOW for t in tree.tensors((result, args))):
             self.lowered = True
         return result
 

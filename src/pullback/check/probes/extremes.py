@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -120,21 +121,25 @@ def _finding(case: Case, extreme: Extreme, arguments: Arguments, name: str, grad
         place = int(torch.isnan(grad).reshape(-1).nonzero()[0])
     fault = _origin(case, arguments) if is_nan else "nonfinite-at-extreme"
     told = fault == "masked-nan-leak" or (is_nan and _known_finite(case, arguments, index))
-    if not told and not _bounded(case, arguments, index, place):
+    steep = not told and not _bounded(case, arguments, index, place)
+    if steep and not (is_nan and abs(extreme.value) < FAR):  # infinite is right there, but NaN never is
         return None
     cause, fix = TEXT[fault]
     return Finding(
         fault, f"the gradient of {name!r} is {'NaN' if is_nan else 'infinite'} where forward is finite "
         f"({extreme.label})", cause=cause, fix=fix, argument=name, evidence={"at": extreme.label},
-        level=_level(case, extreme),
+        level=_level(case, extreme, steep),
     )  # fmt: skip
 
 
-def _level(case: Case, extreme: Extreme) -> str | None:
-    """An error, unless the value may be one that the function was not made for."""
+def _level(case: Case, extreme: Extreme, steep: bool) -> str | None:
+    """An error, unless the value may be one that the function was not made for, or where nothing is right."""
     if unique.decomposes(case):  # not differentiable where singular values meet, by nature
         return "note"
-    near = abs(extreme.value) < FAR and case.facts.get("asked", True)
+    if steep:
+        return "warning"
+    inside = domain(case.arguments.differentiable[extreme.leaf]) == "real"
+    near = inside and abs(extreme.value) < FAR and case.facts.get("asked", True)
     return None if near or reference.is_pointwise(case, extreme.leaf) else "warning"
 
 
@@ -194,9 +199,11 @@ def _bounded(case: Case, arguments: Arguments, index: int, place: int) -> bool:
     def quotient(step: float) -> float:
         return (number(reference.shifted(wide, index, place, step * size)) - number(wide)) / (step * size)
 
-    found = []
-    for side in (1.0, -1.0):
-        steps = [abs(quotient(side * h)) for h in (1e-3, 1e-5, 1e-7)]
-        if all(q == q and q != float("inf") for q in steps):
-            found.append(steps[2] <= 1.8 * max(steps[0], 1e-3))
-    return bool(found) and all(found)
+    def slopes(side: float) -> list[float]:
+        try:
+            return [abs(quotient(side * h)) for h in (1e-3, 1e-5, 1e-7)]
+        except Exception:  # forward refuses what lies on that side
+            return []
+
+    sides = [steps for side in (1.0, -1.0) if (steps := slopes(side)) and all(map(math.isfinite, steps))]
+    return bool(sides) and all(steps[2] <= 1.8 * max(steps[0], 1e-3) for steps in sides)

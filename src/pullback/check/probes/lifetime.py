@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
 from pullback.check import state, tree
-from pullback.check.case import Case
+from pullback.check.case import Case, cotangents
+from pullback.check.hypotheses.exchange import nth
 from pullback.check.kept import Kept, kept
 from pullback.check.report import Finding
 
@@ -27,6 +28,34 @@ def probe(case: Case) -> Iterator[Finding]:
             yield _stale(case, item)
         elif item.role == "intermediate":
             yield _bypass(case, item)
+    yield from _unused(case)
+
+
+OTHERS = (lambda t: torch.full_like(t, torch.nan), lambda t: 0.3 - 1.7 * t)  # what a saved tensor could be as well
+
+
+def _unused(case: Case) -> Iterator[Finding]:
+    """The first saved tensor of which backward uses no number: it gives the same with others in their place."""
+    if case.is_random:
+        return
+    for place, item in enumerate(item for item in kept(case) if item.place == "saved"):
+        floating = tree.is_differentiable(item.tensor) and item.tensor.numel() > 0
+        if floating and all(_makes_no_difference(case, nth(place, other)) for other in OTHERS):
+            yield Finding(
+                "saved-unused", f"{repr(item.name) if item.name else f'the {place + 1}. saved tensor'} is saved, and "
+                "backward uses none of its numbers", cause="it takes memory until backward, for nothing",
+                fix="do not save it; a shape can be kept as an attribute",
+            )  # fmt: skip
+            return
+
+
+def _makes_no_difference(case: Case, change: Callable[[torch.Tensor], torch.Tensor]) -> bool:
+    incoming = cotangents(case.base.outputs)
+    try:
+        pairs = zip(*(case.replay(case.arguments, incoming, how) for how in (None, change)), strict=True)
+        return all(torch.equal(a, b) if a is not None and b is not None else a is b for a, b in pairs)
+    except Exception:  # backward cannot be called by hand, or looks at it and does not like it
+        return False
 
 
 def _leak(case: Case, attributes: list[Kept]) -> Finding:

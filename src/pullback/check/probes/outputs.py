@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import torch
 
-from pullback.check import compare, context, kept, state, tree
-from pullback.check.case import Case, cotangents, pull
+from pullback.check import compare, context, kept, reference, state, tree
+from pullback.check.case import Case, cotangents, filled, pull
 from pullback.check.report import Finding
 from pullback.check.target import has_setup
 
@@ -18,6 +18,7 @@ NEEDS = "gradient"
 def probe(case: Case) -> Iterator[Finding]:
     """Use one output at a time; look behind mark_non_differentiable."""
     yield from _alone(case)
+    yield from _dropped(case)
     yield from _marked(case)
 
 
@@ -45,6 +46,26 @@ def _alone(case: Case) -> Iterator[Finding]:
                 "none-grad-output", f"the gradient of {name!r} is not the sum of what each output alone gives",
                 cause="an unused output's None is not treated as zero", argument=name, level="note",
             )  # fmt: skip
+
+
+def _dropped(case: Case) -> Iterator[Finding]:
+    """An output that is smooth beside one that has a surrogate gradient, and whose own gradient goes nowhere."""
+    truth, meant = case.facts.get("reference"), case.facts.get("meant", ())
+    live = [i for i, out in enumerate(case.base.outputs) if out.requires_grad]
+    if truth is None or not meant or len(live) < 2:
+        return
+    for index in live:
+        arguments = reference.nudged(case.arguments, 7)
+        outcome = case.run(arguments, functools.partial(_only, index=index))
+        expected = truth.gradients(arguments, filled(outcome.outputs, _only(outcome.outputs, index)))
+        for name, got, right in zip(case.arguments.diff_names, outcome.grads, expected, strict=False):
+            if name in meant and compare.is_zero(got) and not compare.is_zero(right):
+                yield Finding(
+                    "second-output-grad-dropped", f"the gradient that arrives for output {index} is not used for "
+                    f"{name!r}, on which that output depends smoothly", cause="the surrogate gradient of another "
+                    "output is all that backward returns", fix="add its contribution, or declare the output with "
+                    "ctx.mark_non_differentiable", argument=name, evidence={"output": index}, level="warning",
+                )  # fmt: skip
 
 
 def _only(outputs: list[torch.Tensor], index: int) -> list[torch.Tensor | None]:

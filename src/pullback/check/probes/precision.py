@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import torch
@@ -19,12 +20,14 @@ GRID = {
     "unit": (1e-4, 1e-3, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999, 0.9999),
 }
 LOST = 1e-3  # relative error of a gradient in float32 that has lost its digits
+OFFSET, LOST_FAR = 1e3, 1e-2  # a mean beside a spread of one, and the share of forward's values that is lost
 LARGEST = 6e4  # just inside of float16
 
 
 def probe(case: Case) -> Iterator[Finding]:
     """Compare the target's gradient in low precision with its own in float64, from the same numbers."""
     yield from _single(case)
+    yield from _far_from_zero(case)
     yield from _half(case)
 
 
@@ -45,6 +48,39 @@ def _single(case: Case) -> Iterator[Finding]:
                     level="note" if _eager_too(case, arguments, leaf, right) else "warning",
                 )  # fmt: skip
                 break
+
+
+def _far_from_zero(case: Case) -> Iterator[Finding]:
+    """Forward's values where the numbers that it reduces have a large mean: a variance of squares is lost there."""
+    if case.facts.get("verdict") == "intent":  # what rounds may be a step off
+        return
+    for leaf, name in enumerate(case.arguments.diff_names):
+        x = case.arguments.differentiable[leaf]
+        if x.is_complex() or domain(x) == "unit" or reference.is_pointwise(case, leaf) or case.is_random:
+            continue
+        tensors = [t if t.is_complex() else t.float() for t in case.arguments.differentiable]
+        tensors[leaf] = tensors[leaf] + OFFSET
+        moved = case.arguments.with_differentiable(tensors)
+        wide = moved.map(double).differentiable
+        wide[leaf] = wide[leaf] * (1 + 1.2e-7 * reference.random_like(wide[leaf], 3).sign())
+        high, near = (case.values(a) for a in (moved.map(double), moved.map(double).with_differentiable(wide)))
+        low = case.values(moved.map(_float))
+        errors = [_apart(a, b) for a, b in zip(low, high, strict=True)]
+        if any(e > LOST_FAR and e > 20 * _apart(a, b) for e, a, b in zip(errors, near, high, strict=True)):
+            yield Finding(
+                "float32-cancellation", f"in float32 forward loses its digits where {name!r} has a mean of {OFFSET:g}: "
+                f"its values are off by {max(errors):.1g} of the largest",
+                cause="a difference of large, nearly equal numbers, such as mean(x²) - mean(x)²",
+                fix="subtract the mean first: mean((x - mean(x))²)", argument=name,
+                evidence={"at": OFFSET, "error": max(errors)}, level="warning",
+            )  # fmt: skip
+            return
+
+
+def _apart(a: torch.Tensor, b: torch.Tensor) -> float:
+    """The largest error, relative to the largest value; zero where something is not finite."""
+    error = float((a.double() - b).abs().max() / b.abs().max().clamp_min(1e-300)) if _real(a) and b.numel() else 0.0
+    return error if math.isfinite(error) else 0.0
 
 
 def _filled(arguments: Arguments, leaf: int) -> Iterator[Arguments]:
