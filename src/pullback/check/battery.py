@@ -8,6 +8,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import re
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
@@ -137,7 +138,7 @@ def examine(
         if not is_limited() or report.status == "fault":  # what is wrong gets its formula
             proof.conclude(case, report)
     if inputs == "inferred":
-        _doubt_guesses(report)
+        _doubt_guesses(report, target)
     report.seconds = time.perf_counter() - started
     return report
 
@@ -146,15 +147,28 @@ MANY = 5  # tensors whose shapes are rarely all guessed
 AMBIGUOUS = "value of Tensor with more than one value"  # raised for every input of any size
 
 
-def _doubt_guesses(report: TargetReport) -> None:
-    """Backward raising an error of its own, for arguments that were only inferred, says nothing."""
+def _doubt_guesses(report: TargetReport, target: Target) -> None:
+    """Backward raising an error of its own, for arguments that were only inferred, says nothing.
+
+    Unless it raises for every input, or wants of the author's own default what that has not.
+    """
     many = len(tree.tensors(report.values)) >= MANY
-    doubted = [f for f in report.findings if (f.name == "backward-raises" and AMBIGUOUS not in f.message)
+    sure = "|".join([re.escape(AMBIGUOUS), *[f"'{name}' object has no attribute" for name in _defaults(target)]])
+    doubted = [f for f in report.findings if (f.name == "backward-raises" and not re.search(sure, f.message))
                or (f.name == "wrong-grad-shape" and many)]  # fmt: skip
     if doubted:
         report.findings = [f for f in report.findings if f not in doubted]
         if report.verdict is None:  # otherwise it raised in one experiment alone, and all else was compared
             report.unchecked = f"{doubted[0].message} (with inferred inputs)"
+
+
+def _defaults(target: Target) -> set[str]:
+    """The names of the classes of what a Function's parameters are when they are not given."""
+    try:
+        given = inspect.signature(target.subject.forward if target.function else target.subject).parameters.values()
+    except (TypeError, ValueError):
+        return set()
+    return {type(p.default).__name__ for p in given if p.default not in (p.empty, None)}
 
 
 def static(target: Target, report: TargetReport) -> None:
