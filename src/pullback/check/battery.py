@@ -15,6 +15,8 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
+from torch.nn import Module
+
 from pullback.check import probes, proof, state, tree
 from pullback.check.arguments import Arguments, arguments, double
 from pullback.check.case import Case
@@ -148,18 +150,47 @@ AMBIGUOUS = "value of Tensor with more than one value"  # raised for every input
 
 
 def _doubt_guesses(report: TargetReport, target: Target) -> None:
-    """Backward raising an error of its own, for arguments that were only inferred, says nothing.
-
-    Unless it raises for every input, or wants of the author's own default what that has not.
-    """
-    many = len(tree.tensors(report.values)) >= MANY
-    sure = "|".join([re.escape(AMBIGUOUS), *[f"'{name}' object has no attribute" for name in _defaults(target)]])
-    doubted = [f for f in report.findings if (f.name == "backward-raises" and not re.search(sure, f.message))
-               or (f.name == "wrong-grad-shape" and many)]  # fmt: skip
+    """Backward raising an error of its own, for arguments that were only inferred, says nothing."""
+    doubted = [f for f in report.findings if _is_doubted(f, report, target)]
     if doubted:
         report.findings = [f for f in report.findings if f not in doubted]
         if report.verdict is None:  # otherwise it raised in one experiment alone, and all else was compared
             report.unchecked = f"{doubted[0].message} (with inferred inputs)"
+
+
+def _is_doubted(finding: Finding, report: TargetReport, target: Target) -> bool:
+    """Whether a finding may come of arguments that do not go together, or of code around the target that is not there.
+
+    Nothing excuses what raises for every input, or wants of the author's own default what that has not.
+    """
+    if finding.name == "backward-raises":
+        sure = [re.escape(AMBIGUOUS), *[f"'{name}' object has no attribute" for name in _defaults(target)]]
+        return not re.search("|".join(sure), finding.message)
+    if finding.name == "wrong-grad-shape":
+        return len(tree.tensors(report.values)) >= MANY
+    if finding.name == "wrong-grad-count":  # modules and the ``*weights`` that they have were inferred apart
+        return target.variadic is not None and any(isinstance(v, Module) for v in report.values)
+    if finding.name == "ctx-attribute-unset":
+        return _is_set_around(finding.message, target)
+    return finding.name in FROM_CONTAINERS and excused(report.values)
+
+
+FROM_CONTAINERS = ("recompute-no-enable-grad", "saved-count-mismatch")  # what may be wrong with what is in one alone
+
+
+def _is_set_around(message: str, target: Target) -> bool:
+    """Whether the file sets the attribute that is missing, outside of the class: on the output's ``grad_fn``."""
+    try:
+        around = inspect.getsource(inspect.getmodule(target.subject) or target.subject)
+        around = around.replace(inspect.getsource(target.subject), "")
+    except (OSError, TypeError):
+        return False
+    return any(re.search(rf"\.{name}\s*=[^=]", around) for name in re.findall(r"no attribute '(\w+)'", message))
+
+
+def excused(values: tuple[Any, ...]) -> bool:
+    """Whether backward may get what it differentiates out of a container that others fill."""
+    return any(isinstance(v, (list, dict)) for v in values)
 
 
 def _defaults(target: Target) -> set[str]:

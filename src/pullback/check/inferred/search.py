@@ -235,7 +235,7 @@ class Search:
     def _of_squares(self, state: State, tried: Tried) -> Iterator[State]:
         """The same with all weights square at once: as wide as what comes out is added to."""
         kinds = self._kinds(state)
-        weights = [place for place in self._culprits(tried) if kinds[place] in SQUARE]
+        weights = [place for place in self._culprits(tried) if str(kinds[place]) in SQUARE]
         for place in weights:
             state = state.changed(place, self.options[place].index(SQUARE[kinds[place]]))
         if len(weights) > 1:
@@ -321,7 +321,9 @@ class Search:
             return Tried("", str(error))
         message = f"{type(outcome.error).__name__}: {outcome.error}"
         alone = battery.AMBIGUOUS in message and len(self.parameters) == 1  # otherwise another one may be a flag
-        sure = [name for name in SURE if name != "wrong-grad-count" or self.target.variadic is None]
+        excused: tuple[str, ...] = ("wrong-grad-count",) if self.target.variadic is not None else ()
+        excused += battery.FROM_CONTAINERS if battery.excused(given) else ()
+        sure = [name for name in SURE if name not in excused]
         if contract.certain(outcome, sure) or (outcome.stage == "backward" and alone):
             return Tried("sure", message)
         backward = outcome.stage == "backward"
