@@ -114,7 +114,7 @@ CONVENTION = re.compile(
     r"\b(SO3|SE3|RxSO3|Sim3|so3|se3|rxso3|sim3)(_|\b)|"
     r"(?i:\blie (group|algebra)|tangent (space|vector)|manifold|riemannian|natural_?(grad|to))|"
     r"(?si:^class \w*adjoint.*\b(dt|step_size)\b)|"  # of the differential equation that forward takes a step of
-    r"(?s:^class \w*(?<!Up)(?<!Down)Sample\(.*(\.normal_|randn?)\()"  # of the distribution that forward draws from
+    r"(?s:^class \w*(?<!Up)(?<!Down)Sample\(.*(\.normal_|rand\w*)\()"  # of the distribution that forward draws from
 )
 
 
