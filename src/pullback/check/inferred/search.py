@@ -44,8 +44,14 @@ FINAL = [  # errors that no arguments avert, and what they mean
     ("it needs a GPU", r"not compiled with CUDA|no NVIDIA driver|No CUDA GPUs|CUDA driver|cuda.*not available"),
     ("it needs a GPU", r"(must|should) be (a |on )?CUDA|not a CUDA tensor"),
     ("it needs a library that is not here", r"triton|Pointer argument|'?_Nothing'? object|'_Nothing'"),
-    ("it needs a process group", r"process group has not been|torch.distributed is not|init_process_group"),
-    ("it needs a compiled library", r"no attribute '_?C'|undefined symbol|shared object|No module named"),
+    (
+        "it needs a process group",
+        r"process group has not been|torch.distributed is not|init_process_group|parallel group is not",
+    ),
+    (
+        "it needs a compiled library",
+        r"no attribute '_?C'|'_OpNamespace'|undefined symbol|shared object|No module named",
+    ),
 ]
 REFUSED = re.compile(r"invalid gradient at index (\d+)(?: - got \[(.*?)\])?")
 LACKS = re.compile(r"'(?:Tensor|Parameter)' object has no attribute '(\w+)'")
