@@ -72,11 +72,10 @@ CLASSES = 6  # of a package that are tried for what an argument is asked for
 
 
 @functools.cache
-def having(target: Target, attribute: str) -> list[Any]:
-    """The classes of the target's package that have an attribute and are made of one thing, and an object of each."""
-    package = getattr(target.subject, "__module__", "").partition(".")[0]
+def having(package: str, attribute: str) -> list[Any]:
+    """The classes of a package that have an attribute and are made of one thing, and an object of each."""
     modules = [module for name, module in [*sys.modules.items()] if name.partition(".")[0] == package]
-    classes = {value: None for module in modules for value in vars(module).values()
+    classes = {value: None for module in modules for value in [*getattr(module, "__dict__", {}).values()]
                if isinstance(value, type) and value.__module__.partition(".")[0] == package
                and hasattr(value, attribute) and not inspect.isabstract(value)}  # fmt: skip
     taking = [(cls, needed[0]) for cls in classes if len(needed := _needed(cls)) == 1]

@@ -210,10 +210,11 @@ class Search:
         Such a class takes one tensor: it may be the only one of those that ``*args`` stand for.
         """
         lacking = LACKS.search(tried.message)
+        package = getattr(self.target.subject, "__module__", "").partition(".")[0]
         names = [p.name for p in self.parameters]
         several = [place for place, name in enumerate(names) if names.count(name) > 1]
         for place in self._culprits(tried) if lacking else ():
-            for kind in kinds.having(self.target, lacking[1]):  # type: ignore[index]
+            for kind in kinds.having(package, lacking[1]):  # type: ignore[index]
                 if kind not in self.options[place]:
                     self.options[place].append(kind)
                 changed = state.changed(place, self.options[place].index(kind))
