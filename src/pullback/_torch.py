@@ -285,6 +285,15 @@ def is_custom_op(thing: Any) -> bool:
     return isinstance(thing, kinds)
 
 
+def runs_on_cpu(thing: Any) -> bool:
+    """Whether something is no operator, or one with a kernel that takes tensors on the CPU."""
+    if isinstance(thing, torch._ops.OpOverloadPacket) or not is_custom_op(thing):
+        return True
+    name = thing.name() if isinstance(thing, torch._ops.OpOverload) else thing._qualname
+    keys = ("CPU", "CompositeImplicitAutograd", "CompositeExplicitAutograd")
+    return any(torch._C._dispatch_has_kernel_for_dispatch_key(name, key) for key in keys)
+
+
 def custom_op_parts(thing: Any) -> OperatorParts:
     """The Python functions behind an operator."""
     if isinstance(thing, torch._ops.OpOverloadPacket):

@@ -291,7 +291,89 @@ class Prepended(Taker):
         return None, None, *Taker.backward(ctx, grad_output)
 
 
+class Scaled:
+    def __init__(self, matrix):
+        self.matrix = matrix
+
+    def scales(self, x):
+        return self.matrix @ x
+
+
+class Represented(Taker):
+    """Takes a class of the author's own, and what its objects are made of."""
+
+    @staticmethod
+    def forward(ctx, kind, x, *parts):
+        kind(*parts).scales(x)
+        return keep(ctx, (x, *parts), lambda a, *b: kind(*b).scales(a))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None, *Taker.backward(ctx, grad_output)
+
+
+class Positive(Taker):
+    """Refuses what has no Cholesky factor, and says nothing of that beforehand."""
+
+    @staticmethod
+    def forward(ctx, m):
+        return keep(ctx, (m,), torch.linalg.cholesky)
+
+
+class Recurrent(Taker):
+    """Two matrices that have to be square at once, and show it nowhere."""
+
+    @staticmethod
+    def forward(ctx, x, input_weights, recurrent_weights, state):
+        return keep(ctx, (x, input_weights, recurrent_weights, state), recur)
+
+
+def recur(x, first, second, state):
+    return state + F.linear(torch.tanh(F.linear(x, first)), second) * x
+
+
+class Timed(Taker):
+    """Its gradient has as many rows as a number says."""
+
+    @staticmethod
+    def forward(ctx, x, t=10):
+        ctx.save_for_backward(x)
+        ctx.t = t
+        return x.mean(0)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return torch.stack([grad_output / ctx.t for _ in range(ctx.t)]), None
+
+
+class Column(Taker):
+    """Multiplies by a vector that it makes a column."""
+
+    @staticmethod
+    def forward(ctx, matrix, values):
+        if values.ndim != 1:
+            raise ValueError("a vector")
+        ctx.save_for_backward(matrix, values)
+        return (matrix @ values.unsqueeze(-1)).squeeze(-1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        matrix, values = ctx.saved_tensors
+        return grad_output.unsqueeze(-1) * values, matrix.mT @ grad_output
+
+
+class Halved(Taker):
+    """Knows one number only, and no usual one."""
+
+    @staticmethod
+    def forward(ctx, x, nu):
+        if nu != 0.25:
+            raise ValueError("a quarter")
+        return keep(ctx, (x,), torch.exp, 1)
+
+
 TAKERS = [
+    Represented, Positive, Recurrent, Timed, Column, Halved,
     Remembered, Prepended,
     Convolution, Images, Heads, Linear, Masked, Picked, Reduced, Configured, Set, Read, Chosen, Unpacked, Called,
     Factored, Symmetric, Repeated, Refusing, Normalised, Numbered, Wrapped,

@@ -9,6 +9,8 @@ import textwrap
 
 import pytest
 
+from pullback.check import jobs
+from pullback.check.report import Report, target_from_dict
 from pullback.cli import check as command
 
 GOOD = """
@@ -63,11 +65,11 @@ def test_no_target_and_no_such_path(run) -> None:
 
 
 def test_one_that_hangs_or_crashes_loses_only_itself(run) -> None:
-    status, report = run({"all.py": HANGS + CRASHES + GOOD}, "--timeout", "15")
+    status, report = run({"all.py": HANGS + CRASHES + GOOD}, "--timeout", "5", "--probes", "values")
     found = {t["name"]: t for t in report["targets"]}
     assert status == 1
     assert found["Hangs"]["status"] == "unchecked"
-    assert "15 s" in found["Hangs"]["unchecked"]
+    assert "5 s" in found["Hangs"]["unchecked"]
     assert "SIGABRT" in found["Crashes"]["findings"][0]["message"]
     assert found["Good"]["status"] == "ok"
 
@@ -78,11 +80,14 @@ def test_a_script_is_not_started(run) -> None:
     assert "slice" in report["targets"][0]["notes"][0]
 
 
-def test_baseline_and_selection(run, tmp_path) -> None:
-    assert run({"bad.py": BAD}, "--write-baseline", "known.json")[0] == 0
+def test_baseline_and_selection(run, monkeypatch) -> None:
+    assert run({"bad.py": BAD}, "--probes", "values", "--write-baseline", "known.json")[0] == 0
+    found = run({}, "--probes", "values")[1]["targets"]
+    monkeypatch.setattr(jobs, "run", lambda *_: Report([target_from_dict(target) for target in found]))
     assert run({}, "--baseline", "known.json")[0] == 0
     assert run({}, "--ignore", "PB204")[0] == 0
     assert run({}, "--select", "wrong-derivative")[0] == 1
+    assert run({}, "--select", "PB1")[0] == 0
 
 
 def test_comments_are_heard(run) -> None:
@@ -125,6 +130,13 @@ def test_what_could_not_be_loaded_here_is_not_the_authors_fault(run) -> None:
     (target,) = report["targets"]
     assert (status, target["status"]) == (1, "unchecked")
     assert "could not be loaded" in target["unchecked"]
+
+
+def test_a_class_that_cannot_be_defined_with_this_pytorch_is_a_fault(run) -> None:
+    status, report = run({"old.py": GOOD.replace("torch.autograd.Function", "torch.nn.Function")})
+    (target,) = report["targets"]
+    assert (status, target["status"]) == (1, "fault")
+    assert [f["name"] for f in target["findings"]] == ["unknown-torch-attribute"]
 
 
 def test_backward_that_raises_for_every_tensor_is_a_fault(run) -> None:

@@ -8,11 +8,14 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import re
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
+
+from torch.nn import Module
 
 from pullback.check import probes, proof, state, tree
 from pullback.check.arguments import Arguments, arguments, double
@@ -137,7 +140,7 @@ def examine(
         if not is_limited() or report.status == "fault":  # what is wrong gets its formula
             proof.conclude(case, report)
     if inputs == "inferred":
-        _doubt_guesses(report)
+        _doubt_guesses(report, target)
     report.seconds = time.perf_counter() - started
     return report
 
@@ -146,15 +149,57 @@ MANY = 5  # tensors whose shapes are rarely all guessed
 AMBIGUOUS = "value of Tensor with more than one value"  # raised for every input of any size
 
 
-def _doubt_guesses(report: TargetReport) -> None:
+def _doubt_guesses(report: TargetReport, target: Target) -> None:
     """Backward raising an error of its own, for arguments that were only inferred, says nothing."""
-    many = len(tree.tensors(report.values)) >= MANY
-    doubted = [f for f in report.findings if (f.name == "backward-raises" and AMBIGUOUS not in f.message)
-               or (f.name == "wrong-grad-shape" and many)]  # fmt: skip
+    doubted = [f for f in report.findings if _is_doubted(f, report, target)]
     if doubted:
         report.findings = [f for f in report.findings if f not in doubted]
         if report.verdict is None:  # otherwise it raised in one experiment alone, and all else was compared
             report.unchecked = f"{doubted[0].message} (with inferred inputs)"
+
+
+def _is_doubted(finding: Finding, report: TargetReport, target: Target) -> bool:
+    """Whether a finding may come of arguments that do not go together, or of code around the target that is not there.
+
+    Nothing excuses what raises for every input, or wants of the author's own default what that has not.
+    """
+    if finding.name == "backward-raises":
+        sure = [re.escape(AMBIGUOUS), *[f"'{name}' object has no attribute" for name in _defaults(target)]]
+        return not re.search("|".join(sure), finding.message)
+    if finding.name == "wrong-grad-shape":
+        return len(tree.tensors(report.values)) >= MANY
+    if finding.name == "wrong-grad-count":  # modules and the ``*weights`` that they have were inferred apart
+        return target.variadic is not None and any(isinstance(v, Module) for v in report.values)
+    if finding.name == "ctx-attribute-unset":
+        return _is_set_around(finding.message, target)
+    return finding.name in FROM_CONTAINERS and excused(report.values)
+
+
+FROM_CONTAINERS = ("recompute-no-enable-grad", "saved-count-mismatch")  # what may be wrong with what is in one alone
+
+
+def _is_set_around(message: str, target: Target) -> bool:
+    """Whether the file sets the attribute that is missing, outside of the class: on the output's ``grad_fn``."""
+    try:
+        around = inspect.getsource(inspect.getmodule(target.subject) or target.subject)
+        around = around.replace(inspect.getsource(target.subject), "")
+    except (OSError, TypeError):
+        return False
+    return any(re.search(rf"\.{name}\s*=[^=]", around) for name in re.findall(r"no attribute '(\w+)'", message))
+
+
+def excused(values: tuple[Any, ...]) -> bool:
+    """Whether backward may get what it differentiates out of a container that others fill."""
+    return any(isinstance(v, (list, dict)) for v in values)
+
+
+def _defaults(target: Target) -> set[str]:
+    """The names of the classes of what a Function's parameters are when they are not given."""
+    try:
+        given = inspect.signature(target.subject.forward if target.function else target.subject).parameters.values()
+    except (TypeError, ValueError):
+        return set()
+    return {type(p.default).__name__ for p in given if p.default not in (p.empty, None)}
 
 
 def static(target: Target, report: TargetReport) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from pullback import _torch
 from pullback.check import battery, groups, state, tree
 from pullback.check.inferred import search
 from pullback.check.inferred.names import is_parameter, iterates
@@ -28,7 +29,7 @@ SURE = (
     "captured",
     "rng",
 )  # no values excuse these
-DOMAINS = 4  # sets from narrower domains that are tried when all others show an error
+DOMAINS = 6  # sets from narrower domains that are tried when all others show an error
 
 
 def examine(
@@ -62,7 +63,7 @@ def _examine(
     best: TargetReport | None = None
     looking, clock = search.Search(target), search.Clock(3 * search.SECONDS)
     with state.restored():
-        guesses, reason = looking.run()
+        guesses, reason = looking.run() if _torch.runs_on_cpu(target.subject) else ([], search.FINAL[0][0])
     examined = functools.partial(
         battery.examine, target, intended=intended, reference=reference, evaluations=evaluations, inputs="inferred"
     )
@@ -76,6 +77,8 @@ def _examine(
     steady = not iterates(target.subject)  # what converges for small numbers only need not do so for others
     if best is not None and best.verdict in ("tested", "proved") and not _errors(best) and first and steady:
         best = _elsewhere(examined, guesses[1:], best)
+    if best is not None and search.final(best.unchecked or ""):
+        best.unchecked = why(search.final(best.unchecked or ""))
     if best is None:
         best = TargetReport(target.name, target.kind, target.file, target.line, "none")
         best.unchecked = why(reason)

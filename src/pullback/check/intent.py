@@ -11,6 +11,7 @@ import torch
 from pullback._torch import TorchFunctionMode
 from pullback.check import compare, context, state
 from pullback.check.case import Case
+from pullback.check.inferred import names
 from pullback.check.samples import Sample
 from pullback.define.decorate import function_of
 from pullback.define.derivative import Derived
@@ -111,17 +112,27 @@ def says_surrogate(case: Case) -> bool:
 
 CONVENTION = re.compile(
     r"\b(SO3|SE3|RxSO3|Sim3|so3|se3|rxso3|sim3)(_|\b)|"
-    r"(?i:\blie (group|algebra)|tangent (space|vector)|manifold|riemannian|natural_?(grad|to))"
+    r"(?i:\blie (group|algebra)|tangent (space|vector)|manifold|riemannian|natural_?(grad|to))|"
+    r"(?si:^class \w*adjoint.*\b(dt|step_size)\b)|"  # of the differential equation that forward takes a step of
+    r"(?s:^class \w*(?<!Up)(?<!Down)Sample\(.*(\.normal_|rand\w*)\()"  # of the distribution that forward draws from
 )
 
 
 def is_by_convention(case: Case) -> bool:
-    """Whether the gradient may lie in a group's tangent space, by a convention that only the author knows."""
+    """Whether the gradient may be that of a manifold, an equation or a distribution: a convention of the author's."""
     try:
         text = inspect.getsource(case.target.subject)
     except (OSError, TypeError):
         text = case.target.name
     return bool(CONVENTION.search(text))
+
+
+def is_of_zeros_and_ones(case: Case, name: str) -> bool:
+    """Whether the author says that an argument takes no other values: then forward has no derivative there."""
+    try:
+        return "binary" in names.by_words(name, inspect.getsource(case.target.subject))
+    except (OSError, TypeError):
+        return False
 
 
 ROUNDING = {

@@ -239,9 +239,12 @@ def _both_signs(x: torch.Tensor) -> bool:
     return x.is_complex() or bool((x < 0).any()) or not bool((x != 0).any())
 
 
+SYMMETRIC = 1e-6  # relative: a product of float32 numbers is not more symmetric than that
+
+
 def _symmetric_like(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     square = x.ndim >= 2 and x.shape[-1] == x.shape[-2] and x.shape[-1] > 1
-    if square and bool((x - x.mT).abs().max() < 1e-12 * x.abs().max().clamp_min(1e-300)):
+    if square and bool((x - x.mT).abs().max() < SYMMETRIC * x.abs().max().clamp_min(1e-300)):
         return (y + y.mT) / 2
     return y
 

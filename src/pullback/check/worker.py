@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from pullback.check import battery, discover, infer, load, state
-from pullback.check.report import TargetReport
+from pullback.check.report import Finding, TargetReport
 from pullback.check.target import Target, is_function, target
 
 
@@ -136,9 +136,11 @@ def _report(
             else "it could not be loaded"
         )
         failed = "; ".join(vars(module).get("__failed__", [])[:2])
-        return _unchecked(
+        report = _unchecked(
             name, found, source, f"{why}{': ' + failed if failed and not (found and found.nested) else ''}"
         )
+        report.findings += _not_in_torch(found, vars(module).get("__failed__", []))
+        return report
     alone = source is None or len([f for f in source.candidates if not f.nested]) == 1
     case = _case(name, module, cases, alone)
     if isinstance(subject, type) and issubclass(subject, torch.nn.Module):
@@ -149,6 +151,14 @@ def _report(
     if getattr(subject, "__pullback_stub__", False) or _abstract(made):
         return _unchecked(name, found, source, "it has no forward of its own")
     return _checked(made, case)
+
+
+def _not_in_torch(found: discover.Found | None, failed: list[str]) -> Iterator[Finding]:
+    """A class that cannot even be defined, because its base or a decorator is not in PyTorch."""
+    for line, what in (said.removeprefix("line ").split(": ", 1) for said in failed):
+        if found is not None and int(line) == found.line and re.match(r"module 'torch[\w.]*' has no attribute", what):
+            cause = f"PyTorch {torch.__version__.partition('+')[0]} has no such thing: the class cannot be defined"
+            yield Finding("unknown-torch-attribute", what, cause=cause, fix="use the right name", line=found.line)
 
 
 def _abstract(made: Target) -> bool:

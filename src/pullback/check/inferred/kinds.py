@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import enum
+import functools
 import inspect
 import re
 import sys
@@ -26,7 +27,7 @@ EXTRA: tuple[Any, ...] = (
     "weight_t", "list", blend, "unit", "rows", "column", "first", "flat_index", "spd", "square", "module", "batched",
     "out", 1, (2, 2),
     "constant", "tril", "nspd", "shape", "complex", "kernel", "kernel_each", "points", "two_rows", "pairs",
-    Shaped(last=3), Shaped(last=4), "array", "n0", "n-1", "n1",
+    Shaped(last=3), Shaped(last=4), "array", "n0", "n-1", "n1", "bytes",
 )  # fmt: skip
 ANNOTATED: list[tuple[str, list[Any]]] = [
     ("Tensor", ["tensor"]), ("bool", [True, False]), ("int", [2, 1]), ("float", [0.7]), ("str", ["mean", "sum"]),
@@ -62,7 +63,33 @@ def options(target: Target) -> tuple[list[inspect.Parameter], list[list[Any]]]:
         for place, parameter in enumerate(parameters):
             if parameter.name.lower() in ("bias", "b"):  # of a layer it has one number per output
                 lists[place] = unique(["out", *lists[place]])
+    for place, name in enumerate(names):
+        if names.index(name) < place:
+            lists[place].append("nothing")
     return parameters, _with_parameters(parameters, lists)
+
+
+CLASSES = 6  # of a package that are tried for what an argument is asked for
+
+
+@functools.cache
+def having(package: str, attribute: str) -> list[Any]:
+    """The classes of a package that have an attribute and are made of one thing, and an object of each."""
+    modules = [module for name, module in [*sys.modules.items()] if name.partition(".")[0] == package]
+    classes = {value: None for module in modules for value in [*getattr(module, "__dict__", {}).values()]
+               if isinstance(value, type) and value.__module__.partition(".")[0] == package
+               and hasattr(value, attribute) and not inspect.isabstract(value)}  # fmt: skip
+    taking = [(cls, needed[0]) for cls in classes if len(needed := _needed(cls)) == 1]
+    return [kind for cls, name in taking[:CLASSES] for kind in (cls, Made(cls, {name: "square"}))]
+
+
+def _needed(cls: type) -> list[str]:
+    """The names of what has to be given to make an object."""
+    try:
+        given = inspect.signature(cls).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in given if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 def _with_parameters(parameters: list[inspect.Parameter], lists: list[list[Any]]) -> list[list[Any]]:

@@ -20,7 +20,7 @@ TENSORS = (
     "kernel1d", "half", "square", "batched", "index", "flat_index", "column_index",
     "mask", "positive", "nonneg", "unit", "spd", "nspd", "tril",
     "binary", "constant", "list", "complex", "complex_last", "ignored", "pairs", "points", "kernel_each",
-    "coordinates", "four", "two_rows",
+    "coordinates", "four", "two_rows", "bytes",
 )  # fmt: skip
 FIXED = (
     "index",
@@ -32,6 +32,7 @@ FIXED = (
     "coordinates",
     "nonneg",
     "constant",
+    "bytes",
 )  # take no gradient
 FLOATING = tuple(k for k in TENSORS if k not in FIXED)
 
@@ -116,10 +117,10 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
     (r"^(zero_point|zp)$", (0, 0.0, "scalar", "tensor")),
     (r"^(dtype|out_dtype)$", (torch.float32, None)),
     (r"^(device)$", ("cpu", None)),
-    ((r"^(fn|func|function|f|act\w*|callable|run_function|forward_fn|op|nonlin\w*|g_?fn|closure|loss_fn|criterion|"
-      r"surrogate\w*|spike_\w+|\w*_(fn|func|function))$"), (blend, "module", "tensor")),
     (r"^\w*(sq\w*_dist|dist\w*_sq)\w*$", (squared_distance, "positive")),
     (r"^(dist\w*|metric)_(fn|func\w*)$", (distance, blend)),
+    ((r"^(fn|func|function|f|act\w*|callable|run_function|forward_fn|op|nonlin\w*|g_?fn|closure|loss_fn|criterion|"
+      r"surrogate\w*|spike_\w+|\w*_(fn|func|function))$"), (blend, "module", "tensor")),
     (r"^(module|model|layer|net\w*|block|cell|self|\w*_?mod(ule)?|\w+_(net|layer|block|model))$", ("module", blend)),
     (r"^(quat\w*|quaternions?)$", (Shaped(last=4), "tensor")),
     (r"^(points?\w*|pts|xyz\w*|verts|vertices|rotvecs?|axis_angle)$", ("tensor", Shaped(last=3))),
@@ -130,6 +131,7 @@ NAMES: list[tuple[str, Sequence[Any]]] = [
     (r"^(cov\w*|spd|gram|prec|precision(_?mat\w*)?|inv_?cov\w*|laplacian)$", ("spd", "tensor", "positive")),
     (r"^(chol\w*|tril\w*|\w*cholesky\w*|l_mat)$", ("tril", "tensor")),
     (r"^(spikes?|spk\w*|z_spk)$", ("binary", "tensor")),
+    (r"^(w_?)?(rec(urrent)?_?w\w*|\w*_?hh|rec(urrent)?)$", ("square", "tensor")),
 ]  # fmt: skip
 
 
@@ -142,6 +144,7 @@ WORDS = [  # what a docstring says of a parameter
     (r"symmetric|positive.?(semi)?.?definite|\bSPD\b|\bPSD\b|covariance", "spd"),
     (r"lower.?triang|cholesky", "tril"),
     (r"probabilit|in \[0, ?1\]|between 0 and 1", "unit"),
+    (r"\b0'?s (and|or) 1'?s\b|\bzeros and ones\b|\b0 or 1\b", "binary"),
     (r"\bmask\b|boolean", "mask"),
     (r"LongTensor|indices|class labels|int64", "index"),
     (r"positive", "positive"),
@@ -156,7 +159,10 @@ def by_words(name: str, text: str) -> list[str]:
 
 
 DOMAINS = [  # what a source says of any of its matrices or numbers
-    (r"symmetri|positive.?(semi.?)?definite|\bp?sp?d\b|covarian|hermitian|\bgram\b|(?-i:SPD[A-Z])|eig|sqrtm", "spd"),
+    (
+        r"symmetri|positive.?(semi.?)?definite|cholesky|\bp?sp?d\b|covarian|hermitian|\bgram\b|(?-i:SPD[A-Z])|eig|sqrtm",
+        "spd",
+    ),
     (r"\btri[lu]\b|triang|cholesky", "tril"),
     (r"natural|negative.?definite", "nspd"),
     (r"probabilit|simplex|log_prob|distribution|in \[0, ?1\]", "unit"),
@@ -166,7 +172,12 @@ DOMAINS = [  # what a source says of any of its matrices or numbers
 
 def domains(subject: object) -> list[str]:
     """The domains that the source of a target speaks of, in code, comments or docstrings."""
-    return [kind for pattern, kind in DOMAINS if re.search(pattern, _text(subject), re.IGNORECASE)]
+    return domains_of(_text(subject))
+
+
+def domains_of(text: str) -> list[str]:
+    """The domains that a text speaks of."""
+    return [kind for pattern, kind in DOMAINS if re.search(pattern, text, re.IGNORECASE)]
 
 
 def guards(subject: object) -> bool:

@@ -34,17 +34,27 @@ LATER = (0, 1)  # after what came further than that
 COUNT = r"incorrect number of gradients.*got (\d+)"
 DOUBLE = re.compile(r"float != double|double != float|Float.*Double|Double.*Float")
 TWINS = ("channel", "last", "scalar", "tensor")  # what a weight and a bias may both be
-GENERAL = ("tensor", "square", "positive")  # kinds of which a domain is a part
-DOMAINS = ("spd", "nspd", "tril", "unit", "positive")  # whose members nothing else takes the place of
+SQUARE = {"weight": "square", "weight_t": "square", "out": "last"}  # what they are in a layer as wide as its input
+GENERAL = ("tensor", "square", "weight_t", "positive")  # kinds of which a domain is a part
+DOMAINS = ("spd", "nspd", "tril", "unit", "positive", names.distance, names.squared_distance)  # irreplaceable
 BEYOND = 10**9  # the line of an error that comes after backward's last
 FINAL = [  # errors that no arguments avert, and what they mean
     ("it has no implementation for the CPU", r"from the 'CPU' backend|CPU backend.*not (impl|avail)"),
     ("it has no forward of its own", r"type object '\w+' has no attribute|NotImplementedError: $"),
     ("it needs a GPU", r"not compiled with CUDA|no NVIDIA driver|No CUDA GPUs|CUDA driver|cuda.*not available"),
+    ("it needs a GPU", r"(must|should) be (a |on )?CUDA|not a CUDA tensor"),
     ("it needs a library that is not here", r"triton|Pointer argument|'?_Nothing'? object|'_Nothing'"),
-    ("it needs a process group", r"process group has not been|torch.distributed is not|init_process_group"),
-    ("it needs a compiled library", r"no attribute '_?C'|undefined symbol|shared object|No module named"),
+    (
+        "it needs a process group",
+        r"process group has not been|torch.distributed is not|init_process_group|parallel group is not",
+    ),
+    (
+        "it needs a compiled library",
+        r"no attribute '_?C'|'_OpNamespace'|undefined symbol|shared object|No module named",
+    ),
 ]
+REFUSED = re.compile(r"invalid gradient at index (\d+)(?: - got \[(.*?)\])?")
+LACKS = re.compile(r"'(?:Tensor|Parameter)' object has no attribute '(\w+)'")
 PATIENCE = 40  # trials that end so before the search gives up
 Values = tuple[Any, ...]
 
@@ -69,6 +79,7 @@ class Tried:
     message: str = ""
     stage: int = 0
     line: int = 0
+    refused: int | None = None  # the argument whose gradient autograd refuses
 
 
 class Clock:
@@ -185,10 +196,57 @@ class Search:
         for place in self._culprits(tried):
             for option in range(len(self.options[place])):
                 self._push(state.changed(place, option), progress, depth, option)
+        for suggest in (self._of_own_classes, self._of_domains, self._of_sizes, self._of_squares):
+            for suggested in suggest(state, tried):
+                self._push(suggested, progress, depth, 0)
         for twins in self._twins(state, self._culprits(tried)):
             self._push(twins, progress, 1, 0)
         for main in range(len(self.mains)) if depth > 1 else ():
             self._push(State(main, state.chosen), progress, depth, main + 3)
+
+    def _of_own_classes(self, state: State, tried: Tried) -> Iterator[State]:
+        """The same with a class of the author's own that has what a tensor lacks, or with an object of it.
+
+        Such a class takes one tensor: it may be the only one of those that ``*args`` stand for.
+        """
+        lacking = LACKS.search(tried.message)
+        package = getattr(self.target.subject, "__module__", "").partition(".")[0]
+        names = [p.name for p in self.parameters]
+        several = [place for place, name in enumerate(names) if names.count(name) > 1]
+        for place in self._culprits(tried) if lacking else ():
+            for kind in kinds.having(package, lacking[1]):  # type: ignore[index]
+                if kind not in self.options[place]:
+                    self.options[place].append(kind)
+                changed = state.changed(place, self.options[place].index(kind))
+                yield changed
+                for other in several:
+                    only = "square" if other == several[0] else "nothing"
+                    changed = changed.changed(other, self.options[other].index(only))
+                yield changed
+
+    def _of_domains(self, state: State, tried: Tried) -> Iterator[State]:
+        """The same with one tensor from the domain that the error speaks of."""
+        for kind in names.domains_of(tried.message):
+            for place in self._culprits(tried):
+                if self.options[place][state.chosen[place]] in GENERAL:
+                    yield state.changed(place, self.options[place].index(kind))
+
+    def _of_sizes(self, state: State, tried: Tried) -> Iterator[State]:
+        """The same with a size of the main shape in the place of a whole number that a gradient has as a size."""
+        refused = REFUSED.search(tried.message)
+        sizes = (refused[2] or "").split(", ") if refused else []
+        for place, options in enumerate(self.options):
+            if type(options[0]) is int and str(options[state.chosen[place]]) in sizes:
+                yield from (state.changed(place, options.index(kind)) for kind in ("n0", "n1", "n-1"))
+
+    def _of_squares(self, state: State, tried: Tried) -> Iterator[State]:
+        """The same with all weights square at once: as wide as what comes out is added to."""
+        kinds = self._kinds(state)
+        weights = [place for place in self._culprits(tried) if str(kinds[place]) in SQUARE]
+        for place in weights:
+            state = state.changed(place, self.options[place].index(SQUARE[kinds[place]]))
+        if len(weights) > 1:
+            yield state
 
     def _twins(self, state: State, culprits: list[int]) -> Iterator[State]:
         """The same with another kind for all that are trained, such as a weight and a bias: they go together."""
@@ -202,9 +260,8 @@ class Search:
 
     def _culprits(self, tried: Tried) -> list[int]:
         everything = list(range(len(self.parameters)))
-        refused = re.search(r"invalid gradient at index (\d+)", tried.message)
-        if refused and int(refused[1]) < len(everything):
-            return [int(refused[1])]
+        if tried.refused is not None and tried.refused < len(everything):
+            return [tried.refused]
         for one in self.methods:
             blamed = one.blamed(tried.line)
             if blamed is not None and _inside(one, tried.line):
@@ -265,18 +322,20 @@ class Search:
         try:
             made = arguments(self.target, given)
             outcome = Case(self.target, made, made).run()
+            if outcome.ok:
+                return _finished(outcome)
         except Exception as error:
             return Tried("", str(error))
-        if outcome.ok:
-            return _finished(outcome)
         message = f"{type(outcome.error).__name__}: {outcome.error}"
         alone = battery.AMBIGUOUS in message and len(self.parameters) == 1  # otherwise another one may be a flag
-        sure = [name for name in SURE if name != "wrong-grad-count" or self.target.variadic is None]
+        excused: tuple[str, ...] = ("wrong-grad-count",) if self.target.variadic is not None else ()
+        excused += battery.FROM_CONTAINERS if battery.excused(given) else ()
+        sure = [name for name in SURE if name not in excused]
         if contract.certain(outcome, sure) or (outcome.stage == "backward" and alone):
             return Tried("sure", message)
         backward = outcome.stage == "backward"
         line = _line(outcome.error, self.methods) or (BEYOND if backward else 0)
-        return Tried("forward" if backward else "", message, int(backward), line)
+        return Tried("forward" if backward else "", message, int(backward), line, _refused(message, given))
 
 
 def _is_one(value: Any) -> bool:
@@ -315,6 +374,12 @@ def final(message: str) -> str:
     """What an error means that no arguments avert; empty for any other."""
     found = next((meaning for meaning, pattern in FINAL if re.search(pattern, message, re.IGNORECASE)), "")
     return f"{found}: {message}" if found else ""
+
+
+def _refused(message: str, given: Values) -> int | None:
+    """The argument whose gradient autograd refuses: it counts the tensors among them alone."""
+    refused, tensors = REFUSED.search(message), [i for i, v in enumerate(given) if isinstance(v, torch.Tensor)]
+    return tensors[int(refused[1])] if refused and int(refused[1]) < len(tensors) else None
 
 
 def _finished(outcome: Outcome) -> Tried:

@@ -189,7 +189,10 @@ def _is_sum(node: ast.expr) -> bool:
         return _is_sum(node.operand)
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, (ast.Mult, ast.Div)) and (_is_sum(node.left) or _is_sum(node.right))
-    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "sum" and not node.args + node.keywords
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "sum"):
+        return False
+    of_torch = isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"  # torch.sum(x), x.sum()
+    return len(node.args) == int(of_torch) and not node.keywords
 
 
 def _returns(found: Method | None) -> Iterator[list[ast.expr]]:

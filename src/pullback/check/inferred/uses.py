@@ -85,7 +85,7 @@ def uses(parameters: Sequence[str], methods: list[Method]) -> dict[str, Use]:
     names = Names(tuple(parameters), methods)
     found = {name: Use() for name in parameters}
     for method in methods:
-        reader = _Reader(names, found)
+        reader = _Reader(names, found, method is not methods[0] and method is methods[-1])
         reader.visit(method.tree)
         for use in list(found.values())[:1]:
             use.rank = use.rank or reader.ranked
@@ -95,8 +95,8 @@ def uses(parameters: Sequence[str], methods: list[Method]) -> dict[str, Use]:
 
 
 class _Reader(ast.NodeVisitor):
-    def __init__(self, names: Names, found: dict[str, Use]) -> None:
-        self.names, self.found, self.ranked = names, found, 0
+    def __init__(self, names: Names, found: dict[str, Use], backward: bool) -> None:
+        self.names, self.found, self.ranked, self.backward = names, found, 0, backward
 
     def use(self, node: ast.AST | None) -> Use | None:
         """The use of the parameter that a node is, if it is one."""
@@ -175,10 +175,18 @@ class _Reader(ast.NodeVisitor):
                 self._add(arguments[INDEXES[name]], kind)
         if name.startswith("masked_") and arguments:
             self._add(arguments[0], "mask")
-        if name in ("mm", "matmul", "bmm") and arguments:
+        if self.backward and name in ("mm", "matmul") and arguments:
+            self._multiplied(owner, arguments[0])
+        elif name in ("mm", "matmul", "bmm") and arguments:
             self._add(arguments[0], "batched" if name == "bmm" else "weight_t")
             if isinstance(arguments[0], ast.Call) and isinstance(arguments[0].func, ast.Attribute):
                 self._add(arguments[0].func.value, "weight")  # x.mm(w.t())
+
+    def _multiplied(self, owner: ast.expr, by: ast.expr) -> None:
+        """What multiplies a gradient is the transpose of what forward multiplies by: ``dy.mm(w)``, ``dy.t().mm(x)``."""
+        called = isinstance(owner, ast.Call) and getattr(owner.func, "attr", "") in ("t", "transpose")
+        if not called and getattr(owner, "attr", "") not in ("T", "mT"):
+            self._add(by, "weight")
 
     def _of_tensor(self, use: Use, name: str, arguments: list[ast.expr]) -> None:
         constants = [c for a in arguments if (c := _integer(a)) is not None]
@@ -244,7 +252,7 @@ class _Reader(ast.NodeVisitor):
                 if isinstance(constant.value, str) and constant.value not in use.strings:
                     use.strings.append(constant.value)
                 use.none |= constant.value is None
-                if type(constant.value) is int:
+                if type(constant.value) in (int, float):
                     use.add(constant.value)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
@@ -252,6 +260,7 @@ class _Reader(ast.NodeVisitor):
             self._add(node.right, "weight_t")
             self._add(node.right, "square")  # where a transpose is missing, nothing else runs
             self._add(node.right, "last")
+            self._vector(node.right)
             if isinstance(node.right, (ast.Attribute, ast.Call)):
                 inner = node.right.func if isinstance(node.right, ast.Call) else node.right
                 if isinstance(inner, ast.Attribute) and inner.attr in ("T", "t", "mT", "transpose"):
@@ -261,6 +270,13 @@ class _Reader(ast.NodeVisitor):
         if isinstance(node.op, ast.Pow) and isinstance(node.left, ast.Constant):
             self._add(node.right, 3)
         self.generic_visit(node)
+
+    def _vector(self, node: ast.expr) -> None:
+        """``a @ x.unsqueeze(-1)``: a vector, made a column for the product."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "unsqueeze":
+            use = self.use(node.func.value)
+            if use is not None and [*map(_integer, node.args)] == [-1]:
+                use.kinds.insert(0, "last")
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
         if isinstance(node.op, ast.Invert):

@@ -101,7 +101,8 @@ def _plain(shape: Shape, seed: int) -> torch.Tensor:
 def _spd(main: Shape, seed: int) -> torch.Tensor:
     n = main[-1] if main else 1
     root = _plain((*main[:-2], n, n), seed)
-    return (root @ root.mT + torch.eye(n)).requires_grad_()
+    product = root @ root.mT
+    return ((product + product.mT) / 2 + torch.eye(n)).requires_grad_()  # the product is symmetric nearly only
 
 
 def _index(count: int, turn: int = 0) -> torch.Tensor:
@@ -129,6 +130,7 @@ MAKERS: dict[str, Callable[[Shape, int], Any]] = {
     "nonneg": lambda main, seed: (_plain(main, seed) > 0).float(),
     "binary": lambda main, seed: (_plain(main, seed) > 0).float().requires_grad_(),
     "index": lambda main, seed: _index(_rows(main), seed),
+    "bytes": lambda main, seed: (torch.arange(torch.Size(main).numel()) % 251).to(torch.uint8).reshape(main),
     "flat_index": lambda main, seed: (torch.arange(torch.Size(main).numel()) % 2).reshape(main),
     "column_index": lambda main, seed: _index(torch.Size(_column(main)).numel()).reshape(_column(main)),
     "coordinates": lambda main, seed: torch.tensor([[0, 0, 1, 1], [0, 1, 0, 1]]),

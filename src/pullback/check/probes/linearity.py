@@ -62,7 +62,7 @@ def _finding(case: Case, name: str, index: int, wrong: str) -> Finding:
     meant = bool(samples) and (intent.is_identity(samples, index) or intent.is_flat(samples, index))
     meant = meant or intent.hinted(case) or case.intended is not None or name in case.facts.get("meant", ())
     return Finding(
-        "nonlinear-backward", f"backward is not linear in {case.target.incoming}: {wrong}",
+        "nonlinear-backward", f"the gradient of {name!r} is not linear in {case.target.incoming}: {wrong}",
         cause="a derivative is linear in the incoming gradient; clipping, signs or added terms are not",
         fix="" if meant else f"multiply {case.target.incoming} in once, and nothing else by it", argument=name,
         level=None if meant else "error",

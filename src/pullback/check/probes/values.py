@@ -387,5 +387,6 @@ def _level(case: Case, trouble: Trouble, cause: Cause, outside: bool) -> str | N
         alone = all(compare.is_zero(grad) for s in trouble.wrong for grad in s.got)
         return None if alone or case.facts.get("asked", True) or infer.is_parameter(trouble.name) else "note"
     if not outside:
-        return "warning" if not case.facts.get("asked", True) and intent.is_by_convention(case) else None
+        meant = intent.is_by_convention(case) or intent.is_of_zeros_and_ones(case, trouble.name)
+        return "warning" if not case.facts.get("asked", True) and meant else None
     return "warning" if is_pointwise(case, trouble.leaf) else "note"
