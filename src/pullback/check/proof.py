@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from pullback._torch import TorchDispatchMode
-from pullback.check import patch, reference
+from pullback.check import patch
 from pullback.check.case import Case
 from pullback.check.report import Finding, TargetReport
 from pullback.define.decorate import function_of
@@ -27,7 +27,7 @@ SECONDS = 5.0  # of work: what takes longer to be proved is left as tested
 def conclude(case: Case, report: TargetReport) -> None:
     """Say *proved* where every gradient is, and give findings about values the right formula."""
     asked = report.verdict == "tested" and (not _faults(report) or any(_about_values(f) for f in report.findings))
-    if not asked or not can_be_read(case) or (_faults(report) and not _has_formula(case)):
+    if not asked or not can_be_read(case):
         return
     known = judgements(case)
     if not _faults(report) and known and all(_settled(case, known, name) for name in case.arguments.diff_names):
@@ -37,11 +37,6 @@ def conclude(case: Case, report: TargetReport) -> None:
 
 def _faults(report: TargetReport) -> bool:
     return any(finding.severity == "error" for finding in report.findings)
-
-
-def _has_formula(case: Case) -> bool:
-    """Whether a wrong gradient would get one: only what computes element by element has."""
-    return any(reference.is_pointwise(case, leaf) for leaf in range(len(case.arguments.diff)))
 
 
 def _settled(case: Case, known: dict[str, Judgement], name: str) -> bool:
