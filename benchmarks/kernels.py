@@ -112,8 +112,8 @@ Forward and backward in float32 as one compiled kernel each, PyTorch {torch.__ve
 {torch.get_num_threads()} threads: the time of pullback divided by that of the formula in plain PyTorch, of the built-in
 where there is one, and of the traffic that no kernel can avoid (a copy and, for each large argument, an addition, into
 memory that is there already). Medians of calls that take turns in one run; less than one is faster. Rows of one
-operation (exp, tanh, sigmoid) have the least to win. Large results come from memory that is used again. This table was written by
-`python benchmarks/kernels.py --large --write`."""
+operation (exp, tanh, sigmoid) have the least to win. Large results come from memory that is used again. This table was
+written by `python benchmarks/kernels.py --large --write`."""
     return "\n".join([START, "", intro, "", *table, "", END, ""])
 
 
