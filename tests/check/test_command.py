@@ -6,6 +6,9 @@ import json
 import subprocess
 import sys
 import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -144,6 +147,32 @@ def test_backward_that_raises_for_every_tensor_is_a_fault(run) -> None:
     status, report = run({"asks.py": text})
     assert status == 1
     assert "backward-raises" in [f["name"] for f in report["targets"][0]["findings"]]
+
+
+def test_a_worker_ends_with_the_command_that_started_it(tmp_path) -> None:
+    told = tmp_path / "pid"
+    tells = f"        __import__('pathlib').Path({str(told)!r}).write_text(str(__import__('os').getpid()))\n"
+    (tmp_path / "hangs.py").write_text(HANGS.replace("        while True", f"{tells}        while True"))
+    args = [sys.executable, "-m", "pullback", "check", "hangs.py", "--quiet", "--probes", "values", "--timeout", "100"]
+    with subprocess.Popen(args, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as command:
+        waited(lambda: told.exists() and told.read_text() != "")
+        command.kill()
+    waited(lambda: not runs(int(told.read_text())))
+
+
+def waited(happens: Callable[[], bool], seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while not happens():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there, and not only its exit status."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
