@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from compare import assert_gradients
@@ -124,3 +125,34 @@ def test_a_name_given_leaves_the_callers_function_as_it_is(made: Any) -> None:
     other = made(step)
     assert (other.__name__, other.__doc__, step.__name__) == ("other", "One above.", "step")
     assert other(torch.tensor([-1.0, 1.0], requires_grad=True)).tolist() == [0.0, 1.0]
+
+
+class Incomparable:
+    """Like an array: what ``==`` gives is no truth value."""
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("ambiguous")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("given", [np.array([1.0, 2.0]), Incomparable()], ids=["array", "object"])
+@pytest.mark.parametrize("needs", [True, False])
+def test_hyperparameters_are_never_compared(given: Any, needs: bool) -> None:
+    scaled = pb.function(lambda x, how: 2 * x)
+    scaled.grad("x")(lambda g, how: 3 * g)
+    x = torch.ones(2, requires_grad=needs)
+    for _ in range(2):
+        out = scaled(x, given)
+    assert out.tolist() == [2.0, 2.0]
+    if needs:
+        assert torch.autograd.grad(out.sum(), x)[0].tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("rule", [lambda g, n: g * n if n > 0 else None, lambda g, n: None if n < 0 else g * n])
+def test_a_rule_may_return_none_on_one_path(rule: Any) -> None:
+    scaled = pb.function(lambda x, n: x * n)
+    scaled.grad("x")(rule)
+    x = torch.ones(2, requires_grad=True)
+    assert torch.autograd.grad(scaled(x, 2.0).sum(), x)[0].tolist() == [2.0, 2.0]
+    assert torch.autograd.grad(scaled(x, -2.0).sum(), x, allow_unused=True)[0] is None

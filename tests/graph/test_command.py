@@ -182,3 +182,20 @@ def test_needs_no_torch_and_little_time() -> None:
     cold, warm = map(float, done.stdout.splitlines()[-1].split())
     assert cold < 2.5  # the processor's time, so that a loaded machine is no failure
     assert warm < 0.5
+
+
+@pytest.mark.parametrize("wrong", [["--name", "my f"], ["--name", "def"], ["--number", "b"]])
+def test_options_that_name_nothing_are_refused(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["x * x", *wrong]) == 2
+    assert repr(wrong[1]) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["torch.clamp(x, -1, c)", "x.clamp(min=-1, max=c)"])
+def test_bounds_of_two_kinds_are_made_one(text: str) -> None:
+    """PyTorch clamps between two numbers or two tensors."""
+    names: dict[str, object] = {}
+    exec(function_source(parse(text)), names)
+    x, c = torch.randn(9, dtype=torch.float64, requires_grad=True), torch.tensor(0.5, requires_grad=True)
+    found = torch.autograd.grad(names["f"](x, c).sum(), (x, c))  # type: ignore[operator]
+    expected = torch.autograd.grad(torch.clamp(x, torch.tensor(-1.0), c).sum(), (x, c))
+    torch.testing.assert_close(found, expected)

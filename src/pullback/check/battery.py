@@ -134,6 +134,7 @@ def examine(
     with state.restored():
         case = make_case(target, arguments(target, values), intended, reference, evaluations)
         case.facts["asked"] = inputs != "inferred"
+        report.notes += _not_asked(case.arguments)
         for module in filter(_runs, found()):
             _run(module, case, report)
         _conclude(case, report)
@@ -143,6 +144,13 @@ def examine(
         _doubt_guesses(report, target)
     report.seconds = time.perf_counter() - started
     return report
+
+
+def _not_asked(given: Arguments) -> list[str]:
+    """What was left out because the caller asked for no gradient of it."""
+    left = [n for i, (n, v) in enumerate(zip(given.names, given.leaves, strict=True))
+            if i not in given.diff and tree.is_differentiable(v)]  # fmt: skip
+    return [f"not compared, since no gradient of it was asked for: {', '.join(left)}"] if left else []
 
 
 MANY = 5  # tensors whose shapes are rarely all guessed

@@ -150,8 +150,22 @@ def _is_work(node: ast.stmt) -> bool:
     return False
 
 
+RULES = ("grad", "grad_like", "jvp", "fake", "nondiff", "derive")  # what declares something about a Function
+
+
 def _registers(value: ast.expr) -> bool:
-    return isinstance(value, ast.Call) and _last_name(value.func).startswith(("register", "filterwarnings", "append"))
+    """Whether a statement only enters something somewhere."""
+    name = _last_name(value.func) if isinstance(value, ast.Call) else ""
+    return bool(_declares(value)) or name.startswith(("register", "filterwarnings", "append"))
+
+
+def _declares(value: ast.expr) -> str:
+    """The name about which a statement such as ``f.nondiff("x")`` or ``f.grad("x")(lambda g: g)`` says something."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Call):
+        value = value.func
+    about = value.func if isinstance(value, ast.Call) else value
+    known = isinstance(about, ast.Attribute) and about.attr in RULES and isinstance(about.value, ast.Name)
+    return about.value.id if known else ""  # type: ignore[attr-defined]
 
 
 def _is_guard(node: ast.If) -> bool:
@@ -177,7 +191,7 @@ def _kept(node: ast.stmt, needed: set[str]) -> list[ast.stmt]:
                      for c in [*node.body, *node.orelse])  # fmt: skip
         return [node] if simple else []
     if isinstance(node, ast.Expr) and _registers(node.value):
-        return [node]
+        return [node] if _declares(node.value) in ("", *needed) else []
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         return [node] if bound(node) & needed else []
     return []

@@ -41,6 +41,11 @@ class Target:
     notes: tuple[str, ...] = field(default=())
 
     @property
+    def has_rules(self) -> bool:
+        """Whether it is a pullback Function with rules of its own, not those of a class."""
+        return self.kind == "pullback.Function" and not self.subject.__pullback__.code
+
+    @property
     def function(self) -> type[torch.autograd.Function] | None:
         """The class, when the target is an autograd.Function."""
         return self.subject if self.kind == "autograd.Function" else None
@@ -163,6 +168,9 @@ def _pullback(subject: Any, call: Callable[..., Any] | None) -> Target:
     forward = inspect.unwrap(subject)
     names, variadic = _parameters(forward, skip=0)
     file, line = _place(forward)
+    where, _, at = subject.__pullback__.where.rpartition(":")
+    if where and where != file:  # the forward is made by pullback, around what somebody wrote elsewhere
+        file, line = where, int(at)
 
     def plain(ctx: Context, *args: Any) -> Any:
         return forward(*args)

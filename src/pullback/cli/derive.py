@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import keyword
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,6 +59,11 @@ def derived(options: argparse.Namespace) -> str:
     from pullback.graph import source  # SymPy takes half a second to import; --help does not need it
 
     formula = _formula(options)
+    names = [p.name for p in formula.parameters]
+    if unknown := [name for name in options.number if name not in names]:
+        raise UsageError(
+            "--number", f"an argument of the formula: {', '.join(names)}", repr(unknown[0]), "check the name"
+        )
     if options.to == "latex":
         return source.latex_source(formula)
     if options.to == "autograd":
@@ -68,6 +74,8 @@ def derived(options: argparse.Namespace) -> str:
 def _formula(options: argparse.Namespace) -> Formula:
     from pullback.graph.parse import parse
 
+    if not options.name.isidentifier() or keyword.iskeyword(options.name):
+        raise UsageError("--name", "the name of a function", repr(options.name), "give a Python name, such as my_f")
     path, _, name = options.formula.rpartition(":")
     if path.endswith(".py"):
         text = _function_text(Path(path), name)

@@ -120,7 +120,7 @@ def cotangent(function: Function[..., Any], rule: Rule, constant: bool) -> None:
             who,
             "its first parameter is the cotangent and needs a name of its own",
             f"a first parameter called {first!r}, which is also {'the output' if first == 'out' else 'an argument'}",
-            f"put the cotangent first: def _(g, {first}, …)",
+            f"put the cotangent first: def _({'cotangent' if first == 'g' else 'g'}, {first}, …)",
         )
     if returns_nothing(rule.fn) and not constant:
         raise DefinitionError(

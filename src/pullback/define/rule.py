@@ -99,12 +99,17 @@ def returns_nothing(fn: Callable[..., Any]) -> bool:
     if not isinstance(code, CodeType) or code.co_flags & inspect.CO_GENERATOR:
         return False
     steps = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "NOP")]
-    returned = [
-        step.argval if step.opname == "RETURN_CONST" else before.argval if before.opname == "LOAD_CONST" else before
-        for before, step in itertools.pairwise(steps)
-        if step.opname in ("RETURN_VALUE", "RETURN_CONST")
-    ]
+    pairs = itertools.pairwise(steps)
+    returned = [_returned(before, step) for before, step in pairs if step.opname.startswith("RETURN_")]
     return bool(returned) and all(value is None for value in returned)
+
+
+def _returned(before: dis.Instruction, step: dis.Instruction) -> Any:
+    """The constant that a return returns; the instruction before it where that is none."""
+    if step.opname == "RETURN_CONST":
+        return step.argval
+    constant = before.opname == "LOAD_CONST" and not step.is_jump_target  # it is one in ``g if n > 0 else None``
+    return before.argval if constant else before
 
 
 def nested_code(code: CodeType) -> Iterator[CodeType]:

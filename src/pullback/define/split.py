@@ -54,7 +54,7 @@ class Split:
         index = self.names.index(name)
         spec, leaves = self._specs[index], self._leaves[index]
         if value is None:
-            return [None] * leaves.count(TENSOR)
+            return [None for leaf in leaves if leaf is TENSOR]
         if spec is None:
             return [value]
         try:
@@ -72,7 +72,8 @@ class Split:
     def is_tensor(self, name: str) -> bool:
         """Whether the value of that name is a tensor itself, not a container."""
         index = self.names.index(name)
-        return self._specs[index] is None and self._leaves[index] == [TENSOR]
+        leaves = self._leaves[index]  # compared by identity: an array's == gives an array
+        return self._specs[index] is None and len(leaves) == 1 and leaves[0] is TENSOR
 
     def rest(self, name: str) -> list[Any]:
         """The leaves of that name that are no tensors."""

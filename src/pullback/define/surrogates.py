@@ -48,6 +48,8 @@ def surrogate(
     """
     like = with_parameter(like, next(iter(inspect.signature(_python_function(forward)).parameters), "x"))
     made = function_from(_named(_with_parameters_of(forward, like), name))
+    if inspect.isfunction(forward):
+        made.__pullback__.where = _describe.place(forward)  # what takes more parameters is made here
     chosen = tuple(inspect.signature(like).parameters) if args is None else (args,) if isinstance(args, str) else args
     return made.grad_like(chosen, like)  # type: ignore[no-any-return]
 

@@ -289,7 +289,24 @@ class _Reader:
         args = [self.read(k.value) for k in node.keywords if k.arg == "input"] + args
         if not method:
             self.respell(node, op, args)
+        if name in ("clamp", "clip"):
+            self.alike(node, 0 if method else 1)
         return self.apply(node, op, args, keywords)
+
+    def alike(self, node: ast.Call, first: int) -> None:
+        """Make both bounds tensors where one is: PyTorch clamps between two numbers or two tensors."""
+        bounds = [*node.args[first:], *(k.value for k in node.keywords if k.arg in ("min", "max"))]
+        read = [sp.sympify(self.read(b)) for b in bounds]
+        tensors = {p.symbol for p in self.found.values() if p.kind != "number"}
+        plain = [
+            b for b, value in zip(bounds, read, strict=True) if value is not None and not value.free_symbols & tensors
+        ]
+        if len(bounds) != 2 or len(plain) != 1:
+            return
+        made = ast.parse(f"torch.as_tensor({ast.unparse(plain[0])})", mode="eval").body
+        node.args = [made if a is plain[0] else a for a in node.args]
+        for keyword in node.keywords:
+            keyword.value = made if keyword.value is plain[0] else keyword.value
 
     def made(self, node: ast.Call) -> Any:
         """A tensor of constants, as its author wrote it; a single number is the number."""

@@ -20,7 +20,9 @@ def no_gradient(t: Trouble) -> Cause | None:
     return Cause(
         "param-grad-none",
         f"backward gives no gradient for {t.name!r} although the output depends on it",
-        f"compute the gradient of {t.name!r} whenever ctx.needs_input_grad asks for it",
+        f"return the gradient of {t.name!r} on every path"
+        + (" whenever ctx.needs_input_grad asks for it" if t.case.target.function is not None else "")
+        + (f", or say .nondiff({t.name!r})" if t.case.target.has_rules else ""),
     )
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import torch
 
-from pullback.check import reference, state, tree
+from pullback.check import differences, reference, state, tree
 from pullback.check.arguments import Arguments
 from pullback.check.case import Case, cotangents, pull
 from pullback.check.kept import kept
 from pullback.check.report import Finding
 
 NEEDS = "gradient"
-ALLOWED = 1e-4  # relative; the truth comes from finite differences of the gradient
+ALLOWED = {"exact": 1e-4, "single": 1e-2, "half": 1e-1}  # relative; the truth is finite differences of the gradient
 
 
 def probe(case: Case) -> Iterator[Finding]:
@@ -28,7 +28,7 @@ def probe(case: Case) -> Iterator[Finding]:
         return
     slope, attached = claimed
     truth, sure = _truth(case, arguments, directions)
-    if not sure or abs(truth - slope) <= ALLOWED * max(abs(truth), abs(slope)) + 1e-7:
+    if not sure or abs(truth - slope) <= ALLOWED[reference.precision(case)] * max(abs(truth), abs(slope)) + 1e-7:
         return
     yield _intermediate(case, truth, slope) if attached else _detached(case, truth)
 
@@ -78,8 +78,9 @@ def _truth(case: Case, arguments: Arguments, directions: Sequence[torch.Tensor])
         paired = _paired(outcome.grads)
         return 0.0 if paired is None else float(paired)
 
-    wide, narrow = reference.stencil(number, 1e-3), reference.stencil(number, 1e-4)
-    return narrow, abs(wide - narrow) <= ALLOWED * (abs(wide) + abs(narrow)) + 1e-7
+    level = reference.precision(case)
+    wide, narrow = (reference.stencil(number, step) for step in differences.STEPS[level])
+    return narrow, abs(wide - narrow) <= ALLOWED[level] * (abs(wide) + abs(narrow)) + 1e-7
 
 
 def _intermediate(case: Case, truth: float, slope: float) -> Finding:

@@ -384,6 +384,8 @@ def _finding(case: Case, trouble: Trouble, cause: Cause) -> Finding:
 
 def _level(case: Case, trouble: Trouble, cause: Cause, outside: bool) -> str | None:
     if cause.name == "param-grad-none":
+        if case.target.has_rules:  # there, nondiff says that none is meant
+            return "error"
         alone = all(compare.is_zero(grad) for s in trouble.wrong for grad in s.got)
         return None if alone or case.facts.get("asked", True) or infer.is_parameter(trouble.name) else "note"
     if not outside:
