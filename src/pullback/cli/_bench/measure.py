@@ -49,7 +49,8 @@ def limit(inputs: list[Any]) -> Call:
     So much is read and written when each of them and the cotangent are read, and the result and each gradient written.
     """
     tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
-    large = [torch.ones_like(t) for t in tensors if t.numel() == max(n.numel() for n in tensors)]
+    most = max(t.numel() for t in tensors)
+    large = [torch.ones_like(t).reshape(-1) for t in tensors if t.numel() == most]  # (16,) and (16, 1), say
     g, results = torch.ones_like(large[0]), [torch.ones_like(t) for t in large]
 
     def move() -> None:
