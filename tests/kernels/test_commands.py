@@ -1,12 +1,15 @@
-"""``pullback cache`` and ``pullback bench``."""
+"""``pullback cache``, ``pullback bench`` and ``pullback --version``."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
+import torch
 
+import pullback
 from pullback.cli import main
 from pullback.cli.bench import advice
 
@@ -46,3 +49,11 @@ def test_bench_says_what_it_cannot_measure(arguments: list[str], capsys: pytest.
 def test_the_advice_is_plain(ours: float, said: str) -> None:
     row = {"elements": 10, "seconds": {"eager": 1.0, "pullback": ours}}
     assert said in advice({"first_call": {"eager": 0.0, "pullback": 0.0}, "sizes": [row]})
+
+
+@pytest.mark.parametrize("said", ["--version", "-V"])
+def test_the_versions_that_a_report_needs(said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([said]) == 0
+    assert capsys.readouterr().out == (
+        f"pullback {pullback.__version__}, PyTorch {torch.__version__}, Python {sys.version.split()[0]}\n"
+    )

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import pkgutil
-import platform
 import sys
 
 from pullback_lint.pipe import written
@@ -48,7 +46,10 @@ def commands() -> list[str]:
 
 def version() -> str:
     """What a report of a mistake needs to say: our version, PyTorch's and Python's."""
-    ours, torch = (importlib.metadata.version(name) for name in ("pullback", "torch"))
+    import platform
+    from importlib.metadata import version as installed  # neither is for the start of every command
+
+    ours, torch = (installed(name) for name in ("pullback", "torch"))
     return f"pullback {ours}, PyTorch {torch}, Python {platform.python_version()}"
 
 

@@ -15,9 +15,7 @@ from pullback.check.case import Case, Outcome, cotangents, pull
 from pullback.check.report import Finding
 
 NEEDS = "gradient"
-MIXED = re.compile(
-    r"same device|expected device|device meta.*cpu|cpu.*meta|is on cpu|found at least two devices|on the same device"
-)
+MIXED = re.compile(r"same device|expected device|device meta.*cpu|cpu.*meta|is on cpu|found at least two devices")
 
 
 def probe(case: Case) -> Iterator[Finding]:
