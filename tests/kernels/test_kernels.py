@@ -57,6 +57,26 @@ def test_values_and_gradients(row: Row) -> None:
     assert serves(fused)
 
 
+SUMS: dict[str, Callable[..., Any]] = {
+    "all": lambda x: (x * x).sum(),
+    "mean": lambda x: (x * x).mean(),
+    "some": lambda x: (x * x).sum((0, 2)),
+    "kept": lambda x: (x * x).sum((0, 2), keepdim=True),
+    "then": lambda x: torch.exp(-(x * x).sum(1)),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_have_the_shape_that_they_are_written_with(name: str) -> None:
+    for shape in ((4, 5, 6), (1, 5, 1)):
+        fused, x = pb.function(fuse=True)(SUMS[name]), torch.randn(shape)
+        assert_values([fused(x) for _ in range(2)], [SUMS[name](x)] * 2)
+        if name in ("all", "mean"):
+            x.requires_grad_()
+            assert_same(run(fused, [x]), exact(SUMS[name], [x]))
+        assert serves(fused)
+
+
 LAYOUTS = {
     "transposed": lambda t: t.detach().t().contiguous().t() if t.dim() == 2 else t.detach(),
     "strided": lambda t: torch.stack([t.detach(), t.detach()], -1)[..., 0] if t.dim() else t.detach(),

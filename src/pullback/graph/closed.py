@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dis import get_instructions
 from typing import Any
 
 from pullback import _describe
-from pullback.define.captures import SCALARS, captures, outside, reachable, reader, strangers
+from pullback.define.captures import SCALARS, captures, outside, reachable, reader, reads, strangers
 from pullback.define.function import Function
 from pullback.define.purity import changes_nothing
 from pullback.define.rule import nested_code
@@ -83,6 +83,18 @@ def _identity(value: Any) -> Any:
         return value.__class__, repr(value)
     code = getattr(value, "__code__", None)
     return (value.__class__, value) if code is None else (value, code, value.__defaults__, repr(value.__kwdefaults__))
+
+
+def rules_below(function: Function[..., Any]) -> list[str]:
+    """The Functions with rules of their own that rules call: a second derivative goes by those, which no graph shows."""
+    called = _called(function.sources())
+    rules = [rule.fn for made in (function, *called) for rule in made.all_rules()]
+    return sorted({made.name for made in _called(rules) if made.all_rules()})
+
+
+def _called(sources: Iterable[Callable[..., Any]]) -> list[Function[..., Any]]:
+    values = [value for fn in reachable(sources) for _, value in reads(fn)]
+    return [v.__pullback__ for v in values if getattr(v, "__pullback__", None) is not None]
 
 
 def holds(guards: Sequence[str], numbers: Sequence[str]) -> Callable[..., bool]:

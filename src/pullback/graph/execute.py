@@ -38,7 +38,7 @@ def _forward(ctx: Any, function: Function[..., Any], plan: Plan, *values: Any) -
         raise changed_input(function)
     numbers = [given[n] for n in plan.numbers]
     made = iter(plan.encode.forward(*tensors, *outputs, *numbers))
-    known = dict(zip([*plan.arguments, *_output_names(plan)], [*tensors, *outputs], strict=True))
+    known = dict(zip([*plan.arguments, *output_names(plan)], [*tensors, *outputs], strict=True))
     kept = [known[r.name] if r.source in ("argument", "output") else next(made) for r in plan.residuals]
     pairs = zip(plan.residuals, kept, strict=True)
     ctx.save_for_backward(*[_packed(r.source, value) for r, value in pairs if isinstance(value, torch.Tensor)])
@@ -61,7 +61,8 @@ def _flat(out: Any, inputs: Sequence[torch.Tensor]) -> Any:
     return tuple(fresh) if isinstance(out, tuple) else fresh
 
 
-def _output_names(plan: Plan) -> list[str]:
+def output_names(plan: Plan) -> list[str]:
+    """What the output's tensors are called."""
     return [f"out_{i}" if i else "out" for i in range(plan.outputs)]
 
 

@@ -30,9 +30,13 @@ def extract(
     swap = dict(instead or {})
     graph = torch.fx.Graph()
     env: dict[Node, Node] = {}
+    taken = {"self"}  # what runs a graph is called so there
     for node in inputs:  # one may come twice: an output that is an argument, an argument that is a number
-        again = _name(node) == "self" or any(_name(node) == place.name for place in env.values())
-        place = graph.placeholder(_name(node) + "_again" * again)  # what runs a graph is called self there
+        name = _name(node)
+        while name in taken:
+            name += "_again"
+        taken.add(name)
+        place = graph.placeholder(name)
         place.meta = {**node.meta, "parameter": _name(node)}
         env.setdefault(node, place)
     for node in _before(results, env, swap):

@@ -16,7 +16,7 @@ from pullback.define.function import Function
 from pullback.define.strict import reraise
 from pullback.define.ways import FORESIGHT, WAYS
 from pullback.errors import PullbackError
-from pullback.graph.closed import holds, open_because, scalars
+from pullback.graph.closed import holds, open_because, rules_below, scalars
 
 if TYPE_CHECKING:
     from pullback.graph.plan import Plan
@@ -137,6 +137,9 @@ def choose(function: Function[..., Any], needed: Sequence[str], values: Sequence
         return Choice(None, f"{error.required}; {error.got}")
     if any(r.source == "value" for r in made.residuals):
         return Choice(None, "an intermediate would have to be kept, through which no second derivative goes", made)
+    below = rules_below(function)
+    if below:
+        return Choice(None, f"a second derivative goes by the rules of {', '.join(below)}, which a rule calls", made)
     before = named_bits(function, needed, made)
     outputs = any(r.source == "output" for r in made.residuals) and "out" not in function.wanted(tuple(needed))
     if made.keep == "small" or made.bits < before or (made.bits == before and outputs):

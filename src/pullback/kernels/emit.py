@@ -39,7 +39,6 @@ class Source:
         elements: The operands that have a place in the geometry, by index; then come the outputs.
         stored: The outputs that have a place in the geometry, by index.
         groups: For each place of the geometry that a group of sums has: the dimensions summed over.
-        cells: For each output, the group it belongs to; ``None`` for elements.
         after: The operands that are read beside sums, with the group: they must be laid out as the sums are.
     """
 
@@ -47,7 +46,6 @@ class Source:
     elements: tuple[int, ...]
     stored: tuple[int, ...]
     groups: tuple[tuple[int, ...], ...]
-    cells: tuple[tuple[int, ...] | None, ...]
     after: tuple[tuple[int, tuple[int, ...]], ...]
 
     @property
@@ -86,10 +84,9 @@ class _Writer:
         text = "\n".join([header(), *self._job(), *self._block(), *self._work(), *self._after(), *self._entry(), ""])
         groups = {r.over for r, _ in self.sums}
         outs = self.program.outputs
-        cells = tuple(o.value.over if o is not None and o.value.place == CELL else None for o in outs)
         assert groups == set(self.groups)
         stored = tuple(i for i, o in enumerate(outs) if o is not None and o.value.place == ELEMENT)
-        return Source(text, tuple(self.elements), stored, self.groups, cells, tuple(self._beside()))
+        return Source(text, tuple(self.elements), stored, self.groups, tuple(self._beside()))
 
     # ---- what is needed
 

@@ -17,6 +17,7 @@ from pullback.define.eager import Shape
 from pullback.define.function import Function
 from pullback.define.source import compiled, prefix
 from pullback.define.ways import WAYS
+from pullback.graph.execute import output_names
 from pullback.graph.packing import packed, unpack, unpacked
 from pullback.kernels.compile import Misfit
 from pullback.kernels.node import sizes
@@ -74,7 +75,7 @@ class GraphChoice(Choice):
     def make(self, variant: Variant) -> Entry:
         """The compiled graphs, tried once: nobody waits for the compiler in a real call."""
         assert variant.plan is not None
-        graphs = Graphs(self.function, variant.plan)
+        graphs = Graphs(self.function, self.shape, variant)
         graphs.attempt(variant.example)
         variant.example = []
         return graphs.entry()
@@ -85,12 +86,16 @@ class Graphs:
 
     Args:
         function: The Function.
-        plan: Its plan.
+        shape: What its calls look like.
+        variant: What is known about them.
     """
 
-    def __init__(self, function: Function[..., Any], plan: Plan) -> None:
-        self.function, self.plan, self.lengths = function, plan, sizes(plan)
-        self.made = [r for r in plan.made if r.source != "size"]
+    def __init__(self, function: Function[..., Any], shape: Shape, variant: Variant) -> None:
+        assert variant.plan is not None
+        plan = variant.plan
+        self.function, self.shape, self.plan, self.lengths = function, shape, plan, sizes(plan)
+        self.by_operations: Entry = variant.again
+        self.results = [*output_names(plan), *(r.name for r in plan.made if r.source != "size")]
         self.kept = [r for r in plan.residuals if r.source != "size"]
         p = prefix(function, "out")
         names = {"f": plan.forward, "b": plan.backward, "pack": packed, "unpack": unpacked}
@@ -108,11 +113,12 @@ class Graphs:
         yield f" {''.join(f'{n}, ' for n in (*outputs, *made))}= {p}f({', '.join(given)})"
         yield f" return {''.join(f'{n}, ' for n in (*outputs, *kept))}"
         residuals = [f"{p}r{i}" for i in range(len(self.plan.residuals))]
-        yield f"def {p}backward({p}whole, {', '.join((*residuals, f'{p}g', *given[len(self.plan.arguments) :]))}):"
+        given = [*residuals, *(f"{p}g{i}" for i in range(self.plan.outputs)), *given[len(self.plan.arguments) :]]
+        yield f"def {p}backward({p}whole, {', '.join(given)}):"
         for r, name in zip(self.plan.residuals, residuals, strict=True):
             if r.source == "bits":
                 yield f" {name} = {p}unpack({name}, {p}whole)"
-        yield f" return {p}b({', '.join((*residuals, f'{p}g', *given[len(self.plan.arguments) :]))})"
+        yield f" return {p}b({', '.join(given)})"
 
     def _built(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         return torch.compile(fn, backend=BACKEND, fullgraph=True, dynamic=True)
@@ -131,21 +137,25 @@ class Graphs:
         tensors = [given[n] for n in self.plan.arguments]
         numbers = [given[n] for n in self.plan.numbers]
         with torch.no_grad():
-            out, *made = self.forward(*tensors, *numbers)
+            results = self.forward(*tensors, *numbers)
             if self.plan.needed:
-                values = [*self._kept(given, out, made), torch.empty_like(out), *numbers]
-                self.backward(out.shape, *self._residuals([t.shape for t in tensors], values))
+                gs = [torch.empty_like(out) for out in results[: self.plan.outputs]]
+                values = [*self._kept(given, results), *gs, *numbers]
+                self.backward(gs[0].shape, *self._residuals([t.shape for t in tensors], values))
 
-    def _kept(self, given: dict[str, Any], out: torch.Tensor, made: Sequence[Any]) -> list[torch.Tensor]:
-        known = {**given, "out": out, **{r.name: value for r, value in zip(self.made, made, strict=True)}}
+    def _kept(self, given: dict[str, Any], results: Sequence[Any]) -> list[torch.Tensor]:
+        known = {**given, **dict(zip(self.results, results, strict=True))}
         return [known[r.name] for r in self.kept]
+
+    def _returned(self, results: Sequence[torch.Tensor]) -> Any:
+        return results[0] if self.shape.single else tuple(results[: self.plan.outputs])
 
     # ---- calls
 
     def entry(self) -> Entry:
         """The autograd.Function, or where nothing needs a gradient forward alone."""
         if not self.plan.needed:
-            return lambda *values: self._run(dict(zip(self.function.params, values, strict=True)))[0]
+            return lambda *values: self._returned(self._run(dict(zip(self.function.params, values, strict=True))))
         body = {"forward": staticmethod(self._enter), "backward": staticmethod(self._leave)}
         named = {"__module__": self.function.fn.__module__, "__pullback__": self.function}
         return bare_apply(type(self.function.name, (AutogradFunction,), {**body, **named}))
@@ -156,29 +166,29 @@ class Graphs:
         except compiler_errors() as error:
             raise Misfit(str(error)) from error
 
-    def _enter(self, ctx: Any, *values: Any) -> torch.Tensor:
+    def _enter(self, ctx: Any, *values: Any) -> Any:
         given = dict(zip(self.function.params, values, strict=True))
-        out, *made = self._run(given)
-        ctx.save_for_backward(*self._kept(given, out, made))
+        results = self._run(given)
+        ctx.save_for_backward(*self._kept(given, results))
         ctx.shapes = tuple(given[n].shape for n in self.plan.arguments)
         ctx.numbers = [given[n] for n in self.plan.numbers]
-        return out  # type: ignore[no-any-return]
+        return self._returned(results)
 
-    def _leave(self, ctx: Any, g: torch.Tensor) -> tuple[Any, ...]:
-        g = g.contiguous() if 0 in g.stride() else g  # another layout would be compiled anew
-        values = self._residuals(ctx.shapes, [*ctx.saved_tensors, g, *ctx.numbers])
-        if grad_enabled() or not all(is_plain(t) for t in (*ctx.saved_tensors, g)):
-            return self._again(g, values)
+    def _leave(self, ctx: Any, *cotangents: torch.Tensor) -> tuple[Any, ...]:
+        gs = [g.contiguous() if 0 in g.stride() else g for g in cotangents]  # another layout would be compiled anew
+        values = self._residuals(ctx.shapes, [*ctx.saved_tensors, *gs, *ctx.numbers])
+        if grad_enabled() or not all(is_plain(t) for t in (*ctx.saved_tensors, *gs)):
+            return self._again(gs[0], values)
         try:
-            return self._by_params(self.backward(g.shape, *_bare(values)))
+            return self._by_params(self.backward(gs[0].shape, *_bare(values)))
         except compiler_errors():
-            return self._again(g, values)
+            return self._again(gs[0], values)
 
     def _again(self, g: torch.Tensor, values: Sequence[Any]) -> tuple[Any, ...]:
         """Backward in PyTorch's own operations: for second derivatives."""
         bits = [r.source == "bits" for r in self.plan.residuals] + [False] * len(values)
         whole = [unpack(v, g.shape) if packed else v for v, packed in zip(values, bits, strict=False)]
-        return self._by_params(self.plan.backward(*whole))
+        return self._by_params(self.by_operations(*whole))
 
     def _by_params(self, gradients: Sequence[Any]) -> tuple[Any, ...]:
         found = dict(zip(self.plan.needed, gradients, strict=True))

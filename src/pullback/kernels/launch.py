@@ -17,7 +17,7 @@ import torch
 from pullback.kernels import cache, memory
 from pullback.kernels.compile import CompileError, Misfit, compiler
 from pullback.kernels.emit import CHUNK, Source, emit
-from pullback.kernels.program import CELL, ELEMENT, Program
+from pullback.kernels.program import ELEMENT, Program
 
 MOST_DIMENSIONS = 16
 _forked = False
@@ -132,15 +132,14 @@ def _layout(program: Program, source: Source, tensors: Sequence[torch.Tensor]) -
     order = _order(elements, whole)
     outputs: list[Any] = []
     strides = [_strides(t, whole) for t in elements]
-    for out, over in zip((o for o in program.outputs if o is not None), _present(program, source)):
+    for out in (o for o in program.outputs if o is not None):
         if out.value.place == ELEMENT:
             mine = _dense(whole, order)
             strides.append(mine)
             outputs.append((whole, mine))
-        elif out.value.place == CELL:
-            outputs.append(_cells(whole, over))
         else:
-            outputs.append(((), ()))
+            sizes = tuple(whole[d] if d >= 0 else 1 for d in out.dims)
+            outputs.append((sizes, tuple(_dense(sizes, range(len(sizes))))))
     groups = [_cells(whole, over) for over in source.groups]
     for at, over in source.after:
         if not tensors[at].is_contiguous() or tensors[at].numel() != _count(_cells(whole, over)[0]):
@@ -159,10 +158,6 @@ def _layout(program: Program, source: Source, tensors: Sequence[torch.Tensor]) -
     words += [_count(c[0]) for c in groups]
     memory = (ctypes.c_int64 * len(words))(*words)
     return Layout(n, ctypes.addressof(memory), memory, tuple(outputs))
-
-
-def _present(program: Program, source: Source) -> list[tuple[int, ...]]:
-    return [over or () for o, over in zip(program.outputs, source.cells) if o is not None]
 
 
 def _broadcast(tensors: Sequence[torch.Tensor]) -> tuple[int, ...]:

@@ -120,18 +120,21 @@ struct Recipe {
   Kernel forward, backward;
   void* pool;
   int64_t chunk, large;
+  size_t results;                      // outputs of forward that callers see: the first ones
+  int alone;                           // whether callers see the one as it is, not in a tuple
   Key operands;                        // of forward: which argument each is
   Key numbers;                         // the places of floats among the values of a call
   Key forward_numbers, backward_numbers;  // which of them each kernel takes
   Key residuals;                       // an argument; or -1 - k, an output of forward
   Key contiguous, contiguous_back;     // the operands that are laid out anew first
   Key needed;                          // the arguments that get a gradient
-  std::vector<at::ScalarType> outputs, gradients;  // Undefined for a gradient of zero
-  at::ScalarType cotangent;
+  std::vector<at::ScalarType> outputs, gradients, cotangents;  // Undefined for a gradient of zero
   Key fixed_at;
   PyObject *fixed, *outside, *guard, *again, *layout, *allocate;
   std::mutex lock;
   std::unordered_map<Key, std::shared_ptr<Layout>, Hash> layouts;  // of backward
+
+  bool is_result(int64_t residual) const { return residual < 0 && residual >= -static_cast<int64_t>(results); }
 };
 
 // References that nodes let go of without holding the GIL.
@@ -230,9 +233,13 @@ struct Work {
     if (recipe) let_go(reinterpret_cast<PyObject*>(recipe));
   }
 
-  // The gradients of the arguments; the cotangent comes last.
-  variable_list gradients(Tensors in) const {
-    if (!in.back().defined()) return variable_list(made->shapes.size());
+  // The gradients of the arguments, from what was kept.
+  variable_list gradients(Tensors in, const variable_list& cotangents) const {
+    bool none = true;
+    for (const Tensor& g : cotangents) none &= !g.defined();
+    if (none) return variable_list(made->shapes.size());
+    for (size_t i = 0; i < cotangents.size(); i++)
+      in.push_back(cotangents[i].defined() ? cotangents[i] : fresh(recipe, made->outputs[i], recipe->outputs[i]).zero_());
     if (!suits(in)) return again(in);
     for (int64_t k : recipe->contiguous_back) in[k] = in[k].contiguous();
     std::shared_ptr<Layout> at = layout(in);
@@ -254,7 +261,9 @@ struct Work {
 
   // Whether the kernel may compute this gradient: not if it is recorded, or given what only PyTorch can take.
   bool suits(const Tensors& in) const {
-    if (at::GradMode::is_enabled() || in.back().scalar_type() != recipe->cotangent) return false;
+    if (at::GradMode::is_enabled()) return false;
+    for (size_t i = 0; i < recipe->results; i++)
+      if (in[in.size() - recipe->results + i].scalar_type() != recipe->cotangents[i]) return false;
     constexpr auto odd = c10::python_ks | c10::DispatchKeySet({c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
         c10::DispatchKey::Functionalize, c10::DispatchKey::PythonDispatcher});
     if (!(c10::impl::tls_local_dispatch_key_set().included_ & odd).empty()) return false;
@@ -320,10 +329,7 @@ struct Gradient : Node {
   }
 
   variable_list apply(variable_list&& cotangents) override {
-    if (!cotangents[0].defined()) return variable_list(num_outputs());
-    Tensors in = unpacked();
-    in.push_back(cotangents[0]);
-    return work.gradients(std::move(in));
+    return work.gradients(unpacked(), cotangents);
   }
 
   // For the compiler of whole backward passes, to which this node is an operation that it does not look into.
@@ -332,7 +338,7 @@ struct Gradient : Node {
     for (double number : work.numbers) args.collect(number);
     for (const Key& shape : work.made->shapes)
       for (int64_t size : shape) args.collect(size);
-    for (size_t i = 0; i < saved.size(); i++) args.collect(saved[i], work.recipe->residuals[i] == -1);
+    for (size_t i = 0; i < saved.size(); i++) args.collect(saved[i], work.recipe->is_result(work.recipe->residuals[i]));
   }
 
   variable_list apply_with_saved(const variable_list& cotangents,
@@ -345,8 +351,7 @@ struct Gradient : Node {
     auto run = [work = Work(work)](const variable_list& g, const std::vector<at::IValue>& values) {
       Tensors in;
       for (const at::IValue& value : values) in.push_back(value.toTensor());
-      in.push_back(g[0]);
-      return work.gradients(std::move(in));
+      return work.gradients(std::move(in), g);
     };
     const auto& compiler = getPyCompilerInterface();
     std::vector<at::TypePtr> schema(kept.size(), at::TensorType::get());
@@ -448,15 +453,17 @@ PyObject* recipe_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   HANDLE_TH_ERRORS
   static const char* names[] = {"name", "forward", "backward", "pool", "chunk", "large", "operands", "numbers",
       "forward_numbers", "backward_numbers", "residuals", "contiguous", "contiguous_back", "needed", "outputs",
-      "gradients", "cotangent", "fixed_at", "fixed", "outside", "guard", "again", "layout", "allocate", nullptr};
+      "gradients", "cotangents", "fixed_at", "fixed", "outside", "guard", "again", "layout", "allocate", "results",
+      "alone", nullptr};
   const char* name;
   unsigned long long forward, backward, pool;
-  long long chunk, large;
+  long long chunk, large, results;
+  int alone;
   PyObject* o[18];
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "sKKKLLOOOOOOOOOOOOOOOOOO", const_cast<char**>(names), &name,
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "sKKKLLOOOOOOOOOOOOOOOOOOLp", const_cast<char**>(names), &name,
                                    &forward, &backward, &pool, &chunk, &large, &o[0], &o[1], &o[2], &o[3], &o[4],
                                    &o[5], &o[6], &o[7], &o[8], &o[9], &o[10], &o[11], &o[12], &o[13], &o[14], &o[15],
-                                   &o[16], &o[17]))
+                                   &o[16], &o[17], &results, &alone))
     return nullptr;
   PyObject* self = type->tp_alloc(type, 0);
   if (!self) return nullptr;
@@ -473,12 +480,14 @@ PyObject* recipe_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   r->pool = reinterpret_cast<void*>(pool);
   r->chunk = chunk;
   r->large = large;
+  r->results = results;
+  r->alone = alone;
   Key* keys[] = {&r->operands, &r->numbers, &r->forward_numbers, &r->backward_numbers, &r->residuals, &r->contiguous,
                  &r->contiguous_back, &r->needed};
   for (int i = 0; i < 8; i++) *keys[i] = integers(o[i]);
   r->outputs = types(o[8]);
   r->gradients = types(o[9]);
-  r->cotangent = THPDtype_Check(o[10]) ? reinterpret_cast<THPDtype*>(o[10])->scalar_type : at::ScalarType::Undefined;
+  r->cotangents = types(o[10]);
   r->fixed_at = integers(o[11]);
   return owner.release();
   END_HANDLE_TH_ERRORS
@@ -561,15 +570,21 @@ PyObject* serve(const Way* way, const Entry& entry, PyObject* const* values, boo
     edge_list edges(way->tensors.size());
     for (int64_t k : r->needed) edges[k] = impl::gradient_edge(THPVariable_Unpack(values[way->tensors[k]]));
     own->set_next_edges(std::move(edges));
-    set_history(out[0], made);
+    for (size_t i = 0; i < r->results; i++) {
+      if (isDifferentiableType(out[i].scalar_type()))
+        set_history(out[i], made);
+      else
+        made->add_input_metadata(Node::undefined_input());
+    }
     for (int64_t k : r->residuals) {
       if (k >= 0)
         own->saved.emplace_back(THPVariable_Unpack(values[way->tensors[k]]), false);
       else
-        own->saved.emplace_back(out[-1 - k], k == -1);
+        own->saved.emplace_back(out[-1 - k], r->is_result(k));
     }
   }
-  return THPVariable_Wrap(out[0]);
+  out.resize(r->results);
+  return r->alone ? THPVariable_Wrap(out[0]) : wrapped(out);
 }
 
 bool odd_stack() {

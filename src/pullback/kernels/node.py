@@ -8,8 +8,10 @@ from typing import Any
 import torch
 
 from pullback._torch import AutogradFunction, bare_apply, grad_enabled, is_plain_cpu
+from pullback.define.eager import Shape
 from pullback.define.function import Function
 from pullback.define.source import compiled, prefix
+from pullback.graph.execute import output_names
 from pullback.graph.packing import pack, unpack
 from pullback.graph.plan import Plan
 from pullback.graph.trace import aten_name
@@ -24,26 +26,33 @@ PACKED = 1024
 """Conditions of more elements are kept eight to a byte."""
 
 
-def plain_entry(function: Function[..., Any], plan: Plan, forward: Kernel) -> Entry:
+def plain_entry(function: Function[..., Any], shape: Shape, plan: Plan, forward: Kernel) -> Entry:
     """What serves calls in which nothing needs a gradient."""
-    p = prefix(function, "out")
-    kernel = _Call(p, "f", forward, list(plan.arguments), floats(plan, forward), ["out"])
+    p = prefix(function)
+    outs = [p + n for n in output_names(plan)]
+    kernel = _Call(p, "f", forward, list(plan.arguments), floats(plan, forward), outs)
     lines = [
         f"def {p}enter({', '.join(function.params)}):",
         *kernel.lines(),
-        " return out",
+        f" return {_returned(outs, shape)}",
     ]
     return compiled(function, p, lines, _names(f=forward))[f"{p}enter"]  # type: ignore[no-any-return]
 
 
-def entry(function: Function[..., Any], plan: Plan, forward: Kernel, backward: Kernel) -> Entry:
-    """What serves calls in which ``plan.needed`` need a gradient."""
-    writer = _Writer(function, plan, forward, backward)
+def entry(
+    function: Function[..., Any], shape: Shape, plan: Plan, forward: Kernel, backward: Kernel, again: Entry
+) -> Entry:
+    """What serves calls in which ``plan.needed`` need a gradient; ``again`` is backward in PyTorch's operations."""
+    writer = _Writer(function, shape, plan, forward, backward, again)
     names = _names(f=forward, b=backward, again=writer.again, pack=_packed, unpack=unpack)
     space = compiled(function, writer.p, [*writer.forward(), *writer.backward()], names)
     body: dict[str, Any] = {n: staticmethod(space[f"{writer.p}{n}_"]) for n in ("forward", "backward")}
     body |= {"__module__": function.fn.__module__, "__pullback__": function}
     return bare_apply(type(function.name, (AutogradFunction,), body))
+
+
+def _returned(outs: Sequence[str], shape: Shape) -> str:
+    return ", ".join(outs) + ("" if shape.single else ",")
 
 
 def _names(**more: Any) -> dict[str, Any]:
@@ -143,7 +152,7 @@ class _Call:
     def _made(self, out: Output) -> str:
         p, kind, full = self.p, str(out.dtype).replace(".", "_"), self.full[0]
         if out.value.place != ELEMENT:
-            return f"{p}empty((), dtype={p}{kind})"
+            return f"{p}empty({(1,) * len(out.dims)}, dtype={p}{kind})"
         first = next(o for o in self.kernel.program.operands if not o.scalar and not o.packed)
         given = full if out.dtype == first.dtype else f"{full}, dtype={p}{kind}"
         made = f"({p}empty_like if {p}n < {p}large // {out.dtype.itemsize} else {p}pooled)({given})"
@@ -152,12 +161,15 @@ class _Call:
 
 
 class _Writer:
-    def __init__(self, function: Function[..., Any], plan: Plan, forward: Kernel, backward: Kernel) -> None:
-        self.function, self.plan, self.sizes = function, plan, sizes(plan)
-        self.p = prefix(function, "out")
-        self.outs = ["out"] if plan.outputs == 1 else [f"{self.p}o{i}" for i in range(plan.outputs)]
+    def __init__(
+        self, function: Function[..., Any], shape: Shape, plan: Plan, forward: Kernel, backward: Kernel, again: Entry
+    ) -> None:
+        self.function, self.shape, self.plan, self.sizes = function, shape, plan, sizes(plan)
+        self.by_operations = again
+        self.p = prefix(function)
+        self.outs = [self.p + n for n in output_names(plan)]
         self.kept = {r.name: f"{self.p}k{i}" for i, r in enumerate(r for r in plan.made if r.source != "size")}
-        known = {**dict(zip((f"out_{i}" if i else "out" for i in range(plan.outputs)), self.outs)), **self.kept}
+        known = {**dict(zip(output_names(plan), self.outs, strict=True)), **self.kept}
         self.residuals = [known.get(r.name, r.name) for r in plan.residuals if r.source != "size"]
         self.bits = {self.kept[r.name] for r in plan.made if r.source == "bits"}
         made = [self.kept.get(r.name, "_") for r in plan.made]
@@ -182,7 +194,7 @@ class _Writer:
         yield from (f" {p}ctx._value_{n} = {n}" for n in self.plan.numbers)
         shapes = {n for n in self.plan.needed if n not in self.residuals} | {n for n, _ in self.sizes.values()}
         yield from (f" {p}ctx._shape_{n} = {n}.shape" for n in sorted(shapes))
-        yield f" return {', '.join(self.outs)}"
+        yield f" return {_returned(self.outs, self.shape)}"
 
     def backward(self) -> Iterator[str]:
         p = self.p
@@ -221,7 +233,7 @@ class _Writer:
         tensors, plan = iter(values), self.plan
         kept = [self._size(ctx, r.name) if r.source == "size" else next(tensors) for r in plan.residuals]
         numbers = [getattr(ctx, f"_value_{n}") for n in plan.numbers]
-        found = dict(zip(plan.needed, plan.backward.forward(*kept, *tensors, *numbers), strict=True))
+        found = dict(zip(plan.needed, self.by_operations(*kept, *tensors, *numbers), strict=True))
         return tuple(found.get(n) for n in self.function.params)
 
     def _size(self, ctx: Any, residual: str) -> int:

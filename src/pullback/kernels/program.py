@@ -84,10 +84,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Output:
-    """A tensor that comes out; ``None`` for a gradient of zero. *Packed* as an `Operand`."""
+    """A tensor that comes out; ``None`` for a gradient of zero. *Packed* as an `Operand`.
+
+    Its sizes are those of these dimensions of the broadcast shape, and 1 for a dimension of -1.
+    """
 
     value: Value
     dtype: torch.dtype
+    dims: tuple[int, ...] = ()
     packed: bool = False
 
 
@@ -220,7 +224,12 @@ class _Reader:
             value = self._step("{0}", value.kind, [value], place=ELEMENT)
         elif value.place <= SCALAR and any(s != 1 for s in shape(node)):
             raise Unsupported("a result is smaller than the broadcast arguments")
-        return Output(self.cast(value, KINDS[dtype]), dtype)
+        return Output(self.cast(value, KINDS[dtype]), dtype, self._dims(value, shape(node)))
+
+    def _dims(self, value: Value, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """Where the sizes come from; all calls have those of 1 in the same places."""
+        left = iter([d for d, n in enumerate(self.whole) if n != 1 and d not in value.over])
+        return tuple(range(len(sizes))) if value.place == ELEMENT else tuple(-1 if n == 1 else next(left) for n in sizes)
 
     def _call(self, node: Node) -> Any:
         if node.target in _ON_NUMBERS:

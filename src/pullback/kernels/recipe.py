@@ -11,6 +11,7 @@ import torch
 from pullback.define.eager import Shape
 from pullback.define.function import Function
 from pullback.graph.closed import holds
+from pullback.graph.execute import output_names
 from pullback.graph.packing import unpack
 from pullback.kernels import launch, memory, native
 from pullback.kernels.compile import Misfit
@@ -41,7 +42,8 @@ class Recipe:
         self.plan, self.kernels = plan, variant.kernels
         self.operands = [shape.tensors.index(n) for n in plan.arguments]
         made = [r.name for r in plan.made if r.source != "size"]
-        places = {n: i for i, n in enumerate(shape.tensors)} | {"out": -1} | {n: -2 - k for k, n in enumerate(made)}
+        outs = [*output_names(plan), *made]
+        places = {n: -1 - k for k, n in enumerate(outs)} | {n: i for i, n in enumerate(shape.tensors)}
         kept = [r for r in plan.residuals if r.source != "size"] if len(self.kernels) > 1 else []
         given = dict(zip(function.params, values, strict=True))
         numbers = [n for n in plan.numbers if type(given[n]) is float]
@@ -59,10 +61,11 @@ class Recipe:
             contiguous_back=[at for at, _ in backward.source.after],
             outputs=[torch.uint8 if packed and o.packed else o.dtype for o in self.kernels[0].outputs],
             gradients=[o and o.dtype for o in backward.program.outputs] if len(self.kernels) > 1 else [],
-            cotangent=backward.program.operands[-1].dtype,
+            results=plan.outputs, alone=shape.single,
+            cotangents=[o.dtype for o in backward.program.operands[-plan.outputs :]],
             fixed_at=[function.params.index(n) for n in fixed], fixed=tuple(given[n] for n in fixed),
             outside=variant.outside, guard=holds(plan.guards, numbers) if plan.guards else None,
-            again=_again(plan, given), layout=_layout_packed(backward) if packed else _layout(backward),
+            again=_again(plan, given, variant.again), layout=_layout_packed(backward) if packed else _layout(backward),
         )  # fmt: skip
 
     def forward(self, tensors: Sequence[torch.Tensor]) -> Any:
@@ -71,8 +74,8 @@ class Recipe:
         if found is None or not self.packed:
             return found
         n, geometry, outputs = found
-        conditions = [o.dtype is torch.bool for o in self.kernels[0].outputs[1:]]
-        if geometry or conditions != [o.packed for o in self.kernels[0].outputs[1:]]:
+        made = self.kernels[0].outputs[self.plan.outputs :]
+        if geometry or [o.dtype is torch.bool for o in made] != [o.packed for o in made]:
             return None
         places = zip(self.kernels[0].outputs, outputs, strict=True)
         return n, geometry, tuple((((n + 7) // 8,), (1,)) if o.packed else place for o, place in places)
@@ -116,7 +119,7 @@ def _layout(kernel: Kernel) -> Callable[[Sequence[torch.Tensor]], Any]:
     return layout
 
 
-def _again(plan: Plan, given: dict[str, Any]) -> Callable[..., Any]:
+def _again(plan: Plan, given: dict[str, Any], by_operations: Callable[..., Any]) -> Callable[..., Any]:
     """Backward in PyTorch's operations, from what the node has kept."""
     whole = {n: given[n] for n in plan.numbers if type(given[n]) is not float}
     tensors = [n for n, value in given.items() if isinstance(value, torch.Tensor)]
@@ -131,6 +134,6 @@ def _again(plan: Plan, given: dict[str, Any]) -> Callable[..., Any]:
             packed = residual.source == "bits" and value.dtype is torch.uint8
             residuals.append(unpack(value, kept[-1].shape) if packed else value)
         numbers = [whole[n] if n in whole else next(rest) for n in plan.numbers]
-        return tuple(plan.backward.forward(*residuals, *values, *numbers))
+        return tuple(by_operations(*residuals, *values, *numbers))
 
     return again

@@ -24,7 +24,7 @@ from pullback.errors import KernelError, PullbackError
 from pullback.graph import account  # noqa: F401 - plans speak before kernels, which are asked last
 from pullback.graph.closed import holds, open_because, scalars
 from pullback.graph.planned import few_elements, shown
-from pullback.kernels import background, native, report
+from pullback.kernels import again, background, native, report
 from pullback.kernels.compile import CompileError, Misfit, Unsupported, log
 from pullback.kernels.front import Front
 
@@ -85,7 +85,8 @@ def foresee(function: Function[..., Any], values: Sequence[Any]) -> Shape | None
     reason = open_because(function) if how in ("on", "require") else ""
     if reason and how == "require":
         raise _required(function, reason)
-    return shown(function, values) if how in ("on", "require") and not reason else None
+    waited = how in ("on", "require") and not reason and not function_modes()  # a mode would see the run
+    return shown(function, values) if waited else None
 
 
 def unsuitable(function: Function[..., Any], shape: Shape, needed: tuple[str, ...]) -> str:
@@ -94,10 +95,8 @@ def unsuitable(function: Function[..., Any], shape: Shape, needed: tuple[str, ..
         return "what its forward keeps has a rule of its own, or is a float"
     if shape.objects or shape.opaque:
         return "it keeps or is given an object"
-    if not needed and (shape.kept or len(shape.out.owners) != 1):
-        return "it has several outputs or keeps something, and nothing needs a gradient"
-    if not shape.single:
-        return "it has several outputs"
+    if not needed and shape.kept:
+        return "it keeps something, and nothing needs a gradient"
     if needed and function.keep == "named":
         return 'keep="named" keeps what the rules name'
     return open_because(function)
@@ -140,6 +139,7 @@ class Variant:
     kernels: tuple[Kernel, ...] = ()
     outside: tuple[Any, ...] = ()
     work: float = 0.0
+    again: Any = None  # backward in PyTorch's operations
     recipes: dict[bool, Any] = field(default_factory=dict)
     example: list[Any] = field(default_factory=list)
 
@@ -297,6 +297,8 @@ class Choice:
             raise Unsupported('keep="small" reads the slope off the output, which no kernel does')
         if any(r.source == "value" for r in variant.plan.residuals):
             raise Unsupported("an intermediate would have to be kept, through which no second derivative goes")
+        fixed = {n: self._value(n, values) for n in self.shape.plain}
+        variant.again = again.backward(self.function, variant.plan, self.eager, fixed)
         self.read(variant, values)
 
     def read(self, variant: Variant, values: Sequence[Any]) -> None:
@@ -309,6 +311,9 @@ class Choice:
         from pullback.kernels.program import read
 
         assert variant.plan is not None
+        (end,) = variant.plan.forward.graph.find_nodes(op="output")
+        if any(n.op == "placeholder" for n in end.args[0][: variant.plan.outputs]):
+            raise Unsupported("it returns an argument as it is, of which a kernel would make a copy")
         graphs = [variant.plan.forward, *([variant.plan.backward] if self.needed else [])]
         variant.programs = tuple(map(read, graphs))
         node.mark_packed(variant.plan, *variant.programs)
@@ -333,7 +338,11 @@ class Choice:
         assert variant.plan is not None
         variant.kernels = tuple(map(Kernel, variant.programs))
         native.begin()
-        return (node.entry if self.needed else node.plain_entry)(self.function, variant.plan, *variant.kernels)
+        made = (self.function, self.shape, variant.plan)
+        if not self.needed:
+            return node.plain_entry(*made, *variant.kernels)
+        forward, backward = variant.kernels
+        return node.entry(*made, forward, backward, variant.again)
 
     def _guarded(self, variant: Variant, run: Entry) -> Entry:
         """The kernels for calls for which what was decided about numbers holds, the eager way for others."""
