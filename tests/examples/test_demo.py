@@ -32,13 +32,14 @@ def test_a_quick_demo_prints_its_tables_and_draws(
     status, out, err = run(capsys, "--quick")
     assert (status, err) == (0, "")
     path = f.cube.describe(torch.ones(3, requires_grad=True)).path
+    bits = "0.2" if path == "kernel" else "2"  # a kernel packs what it keeps
     for row in (
         f"custom_gradient [1, 2, 3] [2, 4, 6] [3, 3, 3] 0 0 B – {path}",
         f"doubling [1, 2, 3] [2, 4, 6] [2, 2, 2] 0 0 B 0 B {path}",
         f"square [1, 2, 3] [1, 4, 9] [2, 4, 6] 0 4 B 4 B {path}",
         f"cube [1, 2, 3] [1, 8, 27] [3, 12, 27] 0 4 B 4 B {path}",
         f"sum_of_squares [1, 2, 3] 14 [2, 4, 6] 0 4 B 4 B {path}",
-        f"learnable_clamp [-2, 0, 2] [-2, 0, 2] [0, 2, 0] 0 {'0.2' if path == 'kernel' else 2} B 4 B {path}\nlow -1 high 1 low 2 high 2",
+        f"learnable_clamp [-2, 0, 2] [-2, 0, 2] [0, 2, 0] 0 {bits} B 4 B {path}\nlow -1 high 1 low 2 high 2",
         "root_plus_reciprocal [4, 9, 16] [2.25, 3.11, 4.06] [0.188, 0.154, 0.121]",
     ):
         assert row in out

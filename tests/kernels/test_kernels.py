@@ -59,7 +59,6 @@ def test_values_and_gradients(row: Row) -> None:
 
 SUMS: dict[str, Callable[..., Any]] = {
     "all": lambda x: (x * x).sum(),
-    "mean": lambda x: (x * x).mean(),
     "some": lambda x: (x * x).sum((0, 2)),
     "kept": lambda x: (x * x).sum((0, 2), keepdim=True),
     "then": lambda x: torch.exp(-(x * x).sum(1)),
@@ -71,7 +70,7 @@ def test_sums_have_the_shape_that_they_are_written_with(name: str) -> None:
     for shape in ((4, 5, 6), (1, 5, 1)):
         fused, x = pb.function(fuse=True)(SUMS[name]), torch.randn(shape)
         assert_values([fused(x) for _ in range(2)], [SUMS[name](x)] * 2)
-        if name in ("all", "mean"):
+        if name == "all":
             x.requires_grad_()
             assert_same(run(fused, [x]), exact(SUMS[name], [x]))
         assert serves(fused)
@@ -180,7 +179,8 @@ def test_a_second_derivative_is_pytorchs() -> None:
         return torch.autograd.grad((first * first).sum(), x)[0]
 
     x = torch.randn(200, dtype=torch.float64, requires_grad=True)
-    for formula in (mish, bent):
+    x.data[0] = 0.0
+    for formula in (mish, bent, lambda x: x - torch.nn.functional.logsigmoid(x)):
         assert_gradients([second(pb.fuse(formula), x)], [second(formula, x)])
 
 

@@ -86,7 +86,7 @@ def _identity(value: Any) -> Any:
 
 
 def rules_below(function: Function[..., Any]) -> list[str]:
-    """The Functions with rules of their own that rules call: a second derivative goes by those, which no graph shows."""
+    """The Functions with rules that rules call: a second derivative goes by theirs, which no graph shows."""
     called = _called(function.sources())
     rules = [rule.fn for made in (function, *called) for rule in made.all_rules()]
     return sorted({made.name for made in _called(rules) if made.all_rules()})

@@ -141,7 +141,14 @@ def _parameter(name: str, value: Any, parameter: inspect.Parameter) -> Parameter
 @cache
 def _decompositions() -> dict[Any, Callable[..., Any]]:
     """PyTorch's decompositions, except of operations that have a row of their own."""
-    return {op: rule for op, rule in dict(default_decompositions()).items() if aten_name(op) not in BY_ATEN}
+    found = {op: rule for op, rule in dict(default_decompositions()).items() if aten_name(op) not in BY_ATEN}
+    return {**found, torch.ops.aten.log_sigmoid_backward.default: _log_sigmoid_backward}
+
+
+def _log_sigmoid_backward(g: torch.Tensor, x: torch.Tensor, _: torch.Tensor) -> torch.Tensor:
+    """Without what forward has put by, through which no second derivative goes."""
+    small = torch.exp(torch.where(x < 0, x, -x))
+    return g * (torch.where(x < 0, 1, small) / (1 + small))
 
 
 def aten_name(op: Any) -> str:

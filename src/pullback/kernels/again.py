@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 def backward(
     function: Function[..., Any], plan: Plan, eager: Callable[..., Any], fixed: Mapping[str, Any]
 ) -> Callable[..., Any]:
-    """Takes what the plan's backward takes; where it is to be differentiated, and a rule of it calls a Function that
-    has rules, too, the eager way runs again, in which those rules are asked.
+    """What takes what the plan's backward takes, and does it in PyTorch's operations.
+
+    Where the result is to be differentiated, and a rule calls a Function that has rules, too, the eager way runs again,
+    in which those rules are asked.
 
     Args:
         function: The Function.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -22,9 +22,6 @@ from pullback.graph.packing import packed, unpack, unpacked
 from pullback.kernels.compile import Misfit
 from pullback.kernels.node import sizes
 from pullback.kernels.way import Choice, Variant, mode, unsuitable
-
-if TYPE_CHECKING:
-    from pullback.graph.plan import Plan
 
 Entry = Callable[..., Any]
 BACKEND = "inductor"

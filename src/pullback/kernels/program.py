@@ -228,8 +228,10 @@ class _Reader:
 
     def _dims(self, value: Value, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """Where the sizes come from; all calls have those of 1 in the same places."""
+        if value.place == ELEMENT:
+            return tuple(range(len(sizes)))
         left = iter([d for d, n in enumerate(self.whole) if n != 1 and d not in value.over])
-        return tuple(range(len(sizes))) if value.place == ELEMENT else tuple(-1 if n == 1 else next(left) for n in sizes)
+        return tuple(-1 if n == 1 else next(left) for n in sizes)
 
     def _call(self, node: Node) -> Any:
         if node.target in _ON_NUMBERS:
