@@ -138,8 +138,8 @@ def _layout(program: Program, source: Source, tensors: Sequence[torch.Tensor]) -
             strides.append(mine)
             outputs.append((whole, mine))
         else:
-            sizes = tuple(whole[d] if d >= 0 else 1 for d in out.dims)
-            outputs.append((sizes, tuple(_dense(sizes, range(len(sizes))))))
+            cell = tuple(whole[d] if d >= 0 else 1 for d in out.dims)
+            outputs.append((cell, tuple(_dense(cell, range(len(cell))))))
     groups = [_cells(whole, over) for over in source.groups]
     for at, over in source.after:
         if not tensors[at].is_contiguous() or tensors[at].numel() != _count(_cells(whole, over)[0]):
