@@ -311,7 +311,7 @@ def the_checker_finds_no_fault(record: Record) -> None:
 
 # which have, together, most operations of all entries
 FUSED = ["gelu", "erf", "swish", "xielu", "learnable_clamp", "spike_gaussian", "swiglu", "softplus", "smelu", "siren"]
-FUSED += ["safe_pow", "safe_atan2", "safe_sinc", "clip_gradient"]
+FUSED += ["safe_pow", "safe_atan2", "safe_sinc"]
 
 
 @of_entries(lambda r: r.name in FUSED)

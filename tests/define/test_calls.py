@@ -18,6 +18,7 @@ from compare import assert_gradients, cotangents, declared, gradients, leaves, o
 from torch.utils.checkpoint import checkpoint
 
 import pullback as pb
+from pullback.errors import MutationError
 
 EVERY = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
@@ -51,6 +52,30 @@ def test_checkpoint(case: Case, reentrant: bool) -> None:
     outs = checkpoint(inputs.flat(case.fn), *tensors, use_reentrant=reentrant)
     torch.autograd.backward(outs, gs)
     assert_gradients([t.grad for t in tensors], declared(inputs, leaves(inputs.tensors), gs))
+
+
+def test_a_call_in_place_after_the_first_is_served_by_generated_code() -> None:
+    @pb.function(inplace="x")
+    def halve(x, w, other=False):
+        if other:
+            return x.mul_(0.5) + 0
+        return x.mul_(0.5).add_(w)
+
+    halve.grad("x", "w")(lambda g: (g / 2, g))
+    for grad in (True, False):
+        leaf, w = torch.ones(3, requires_grad=grad), torch.full((3,), 2.0)
+        for _ in range(3):
+            x = leaf * 1
+            out = halve(x, w)
+            assert out is x
+            assert out.tolist() == [2.5] * 3
+            assert not grad or torch.autograd.grad(out.sum(), leaf)[0].tolist() == [0.5] * 3
+    assert halve.describe(leaf, w).path == "generated"
+    leaf = torch.ones(3, requires_grad=True)
+    with pytest.raises(MutationError, match="must return it"):
+        halve(leaf * 1, w, True)
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        halve(leaf, w)
 
 
 def test_a_second_backward_pass_without_retain_graph_is_an_error() -> None:

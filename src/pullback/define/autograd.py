@@ -189,13 +189,18 @@ def _inplace(call: Call, tensors: Tensors) -> tuple[torch.Tensor, ...]:
     if versions(others) != before:
         raise changed_input(call.function)
     if not all(any(t is r for r in results) for t in mine):
-        raise MutationError(
-            f"{call.function.name} ({call.function.where})",
-            f"a forward that changes {name!r} in place must return it",
-            ", ".join(map(_describe.tensor, results)),
-            f"return {name}",
-        )
+        raise not_returned(call.function, results)
     return results
+
+
+def not_returned(function: Function[..., Any], results: Tensors) -> MutationError:
+    """The error of a forward that works in place and returns something else."""
+    return MutationError(
+        f"{function.name} ({function.where})",
+        f"a forward that changes {function.inplace!r} in place must return it",
+        ", ".join(map(_describe.tensor, results)),
+        f"return {function.inplace}",
+    )
 
 
 # ---- autocast

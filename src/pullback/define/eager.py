@@ -103,8 +103,8 @@ def unsuitable(function: Function[..., Any], types: tuple[type, ...]) -> str:
     """Why arguments of these types cannot be served by generated code; empty if they can."""
     kinds = {p.kind.name for p in function.arguments.signature.parameters.values()}
     tensors = [t for t in types if issubclass(t, torch.Tensor)]
-    if function.inplace is not None:
-        return "works in place"
+    if function.inplace is not None and types[function.params.index(function.inplace)] not in tensors:
+        return "works in place on what is no tensor itself"
     if function.operator is not None:
         return "runs as an operator"
     if kinds & {"VAR_POSITIONAL", "VAR_KEYWORD"}:

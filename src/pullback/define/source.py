@@ -15,7 +15,7 @@ import torch
 
 from pullback._torch import AutogradFunction, grad_enabled
 from pullback.define import running
-from pullback.define.autograd import captured, changed_input
+from pullback.define.autograd import captured, changed_input, not_returned
 from pullback.define.call import zero
 from pullback.define.fit import Like, fit
 from pullback.define.function import Function
@@ -54,7 +54,7 @@ def way_in(function: Function[..., Any], shape: Shape, **helpers: Any) -> Callab
     """The function that picks the class for the arguments that need a gradient, or none."""
     p = prefix(function)
     _, nondiff = function.opted_out()
-    pure = not shape.opaque and changes_nothing([function.fn])
+    pure = function.inplace is not None or (not shape.opaque and changes_nothing([function.fn]))
     bits = " | ".join(f"{n}.requires_grad << {i}" for i, n in enumerate(shape.tensors) if n not in nondiff) or "0"
     values = ", ".join(function.params)
     lines = [
@@ -91,8 +91,9 @@ def autograd_class(
     names = {
         "forward": function.fn, "Tensor": torch.Tensor, "Kept": Kept, "function": function, "fit": fit, "Like": Like,
         "zero": zero, "grad_enabled": grad_enabled, "captured": captured, "changed_input": changed_input,
-        "changed": running.changed, "count": running.count, "noted": running.noted, "enable_grad": torch.enable_grad,
-        **helpers, **writer.rules, **{f"dtype_{n}": dtype for n, dtype in shape.constant.items()},
+        "not_returned": not_returned, "changed": running.changed, "count": running.count, "noted": running.noted,
+        "enable_grad": torch.enable_grad, **helpers, **writer.rules,
+        **{f"dtype_{n}": dtype for n, dtype in shape.constant.items()},
     }  # fmt: skip
     p = writer.p
     space = compiled(function, p, (*writer.forward(), *writer.backward()), names)
@@ -156,7 +157,8 @@ class _Writer:
     """Writes forward and backward of one class."""
 
     def __init__(self, function: Function[..., Any], shape: Shape, needed: tuple[str, ...], watched: bool) -> None:
-        self.function, self.shape, self.needed, self.watched = function, shape, needed, watched
+        self.function, self.shape, self.needed = function, shape, needed
+        self.watched = watched and function.inplace is None
         self.p = prefix(function, *shape.kept, "out")
         self.plan = function.plan(needed)
         wanted = function.wanted(needed)
@@ -168,6 +170,8 @@ class _Writer:
         self.unsaved = [n for n in needed if n not in self.saved]
         self.out_wanted = "out" in wanted
         self.pure = not shape.opaque and changes_nothing([function.fn])
+        self.whole = [n for n in shape.tensors if n != function.inplace]  # what forward must not change
+        self.pure |= not self.whole
         self.rules: dict[str, Any] = {}
         for i, (rule, fn, _) in enumerate(self.plan):
             self.rules |= {f"call{i}": fn, f"rule{i}": rule, f"needed{i}": self.plan[i][2]}
@@ -176,13 +180,13 @@ class _Writer:
     # ---- forward
 
     def forward(self) -> list[str]:
-        p, tensors = self.p, self.shape.tensors
+        p = self.p
         return [
             f"def {p}forward_({p}ctx, {', '.join(self.function.params)}):",
-            *([] if self.pure else _versions(p, tensors)),
+            *([] if self.pure else _versions(p, self.whole)),
             *self._run(),
             *self._unpack(),
-            *([] if self.pure else _unchanged(p, tensors, f"{p}changed_input({p}function)")),
+            *([] if self.pure else _unchanged(p, self.whole, f"{p}changed_input({p}function)")),
             *self._alias(),
             *self._keep(),
             f" return {', '.join((*self.outs, *self.shape.hidden))}{'' if self._one else ','}",
@@ -236,11 +240,16 @@ class _Writer:
         return misfits
 
     def _alias(self) -> list[str]:
-        """No output is an input, and none comes twice."""
+        """No output is an input, and none comes twice; one is what forward works on in place."""
         lines = []
+        if self.function.inplace is not None:
+            p, x = self.p, self.function.inplace
+            lines += [f" if {' and '.join(f'{out} is not {x}' for out in self.outs)}:"]
+            lines += [f"  raise {p}not_returned({p}function, ({', '.join(self.outs)},))", f" {p}ctx.mark_dirty({x})"]
         for i, out in enumerate(self.outs):
-            others = [*self.shape.tensors, *self.outs[:i]]
-            lines += [f" if {' or '.join(f'{out} is {n}' for n in others)}: {out} = {out}.view_as({out})"]
+            others = [*self.whole, *self.outs[:i]]
+            same = " or ".join(f"{out} is {n}" for n in others)
+            lines += [f" if {same}: {out} = {out}.view_as({out})"] if same else []
         return lines
 
     def _keep(self) -> list[str]:

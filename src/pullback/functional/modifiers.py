@@ -16,6 +16,7 @@ from pullback.functional.record import entry
 from pullback.functional.wide import upcast
 
 FAMILY = "modifier"
+ITSELF = "its result is x itself"
 
 
 @entry(
@@ -24,6 +25,7 @@ FAMILY = "modifier"
     gradient={"x": "g * factor"},
     source="Caruana 1997, Machine Learning 28 (weights of tasks)",
     module="ScaleGradient",
+    unfused=ITSELF,
 )
 @function
 def scale_gradient(x: torch.Tensor, factor: float = 1.0) -> torch.Tensor:
@@ -48,6 +50,7 @@ def _(g: torch.Tensor, factor: float) -> torch.Tensor:
     gradient={"x": "-g * strength"},
     source="Ganin, Lempitsky 2014, arXiv:1409.7495",
     module="ReverseGradient",
+    unfused=ITSELF,
 )
 @function
 def reverse_gradient(x: torch.Tensor, strength: float = 1.0) -> torch.Tensor:
@@ -69,7 +72,12 @@ def _(g: torch.Tensor, strength: float) -> torch.Tensor:
 
 
 @entry(
-    FAMILY, "x", gradient={"x": "clamp(g, -bound, bound)"}, source="Graves 2013, arXiv:1308.0850", module="ClipGradient"
+    FAMILY,
+    "x",
+    gradient={"x": "clamp(g, -bound, bound)"},
+    source="Graves 2013, arXiv:1308.0850",
+    module="ClipGradient",
+    unfused=ITSELF,
 )
 @function
 def clip_gradient(x: torch.Tensor, bound: float = 1.0) -> torch.Tensor:
@@ -121,7 +129,14 @@ def _(g: torch.Tensor, max_norm: float, dim: Any) -> Any:
     return g * (max_norm / length.clamp(min=max_norm))
 
 
-@entry(FAMILY, "x", gradient={"x": "sign(g)"}, source="Riedmiller, Braun 1993, ICNN (Rprop)", module="SignGradient")
+@entry(
+    FAMILY,
+    "x",
+    gradient={"x": "sign(g)"},
+    source="Riedmiller, Braun 1993, ICNN (Rprop)",
+    module="SignGradient",
+    unfused=ITSELF,
+)
 @function
 def sign_gradient(x: torch.Tensor) -> torch.Tensor:
     """x, with the sign of its gradient only.
@@ -167,7 +182,14 @@ def _(g: torch.Tensor, std: float) -> torch.Tensor:
     return g + std * torch.randn_like(g)
 
 
-@entry(FAMILY, "x", gradient={"x": "0"}, source="torch.Tensor.detach, which no transform sees", module="StopGradient")
+@entry(
+    FAMILY,
+    "x",
+    gradient={"x": "0"},
+    source="torch.Tensor.detach, which no transform sees",
+    module="StopGradient",
+    unfused=ITSELF,
+)
 @function
 def stop_gradient(x: torch.Tensor) -> torch.Tensor:
     """x, with a gradient of zero: a constant for all that comes before.
