@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +18,7 @@ import pullback as pb
 def path(request: pytest.FixtureRequest) -> str:
     if request.param == "node":
         request.getfixturevalue("node")
+    request.getfixturevalue("monkeypatch").setenv("PULLBACK_FUSE", "1")
     return str(request.param)
 
 
@@ -113,6 +116,36 @@ def test_values_and_gradients(formula: Callable[..., Any], path: str) -> None:
         assert_gradients(gradients(fn, given, used), expected)
 
 
+def test_the_structure_may_depend_on_an_argument(path: str) -> None:
+    def several(x, how):
+        if how == "one":
+            return 2 * x
+        return {"two": (2 * x, 3 * x), "alone": (2 * x,), "dict": {"a": 2 * x, "b": 3 * x}}[how]
+
+    fn, x = pb.function(fuse=True)(several), torch.randn(9, requires_grad=True)
+    for how in ("two", "one", "alone", "dict", "two", "one", "alone", "one", "dict", "two"):
+        out, want = fn(x, how), several(x, how)
+        assert type(out) is type(want)
+        outs = [out] if how == "one" else list(out.values() if how == "dict" else out)
+        slope = 5.0 if how in ("two", "dict") else 2.0
+        assert_gradients(torch.autograd.grad([o.sum() for o in outs], x), [torch.full((9,), slope)])
+
+
+def test_nothing_holds_itself(path: str) -> None:
+    x = torch.rand(30, requires_grad=True)
+    fn = served(pb.function(fuse=True)(lambda x: (3 * x, torch.exp(x))), [x], path)
+    gc.collect()
+    gc.disable()
+    try:
+        outs = fn(x)
+        assert [t.data_ptr() for t in outs[0].grad_fn.saved_tensors] == [outs[1].data_ptr()]
+        alive = weakref.ref(outs[1])
+        del outs
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
 def test_what_autograd_asks(path: str) -> None:
     x = torch.randn(16, requires_grad=True)
     fn = served(pb.function(fuse=True)(sincos), [x], path)
@@ -136,8 +169,7 @@ def test_a_compiled_backward_pass_with_an_output_that_nobody_used(path: str) -> 
     assert_gradients([got], [-x.sin()])
 
 
-def test_an_output_that_is_an_argument_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PULLBACK_FUSE", "1")
+def test_an_output_that_is_an_argument_is_not_copied() -> None:
     for formula in (lambda x: x, lambda x: (torch.sin(x), x)):
         fn, x = pb.function(fuse=True)(formula), torch.randn(16, requires_grad=True)
         outs = [fn(x) for _ in range(3)][-1]
@@ -166,9 +198,8 @@ def _(g, x):
 
 
 @pytest.mark.parametrize("formula", [cubed, pb.function(fuse=True)(lambda x: 2 * cubed(x))], ids=["rule", "below"])
-def test_second_derivatives_go_by_the_rules_that_rules_call(formula: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_derivatives_go_by_the_rules_that_rules_call(formula: Any) -> None:
     """Those of `odd`, whose rule says 7 where the derivative is 2·x."""
-    monkeypatch.setenv("PULLBACK_FUSE", "1")
     for n in (16, 2000):
         x = torch.randn(n, requires_grad=True)
         for _ in range(4):

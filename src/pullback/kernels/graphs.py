@@ -72,7 +72,7 @@ class GraphChoice(Choice):
     def make(self, variant: Variant) -> Entry:
         """The compiled graphs, tried once: nobody waits for the compiler in a real call."""
         assert variant.plan is not None
-        graphs = Graphs(self.function, self.shape, variant)
+        graphs = Graphs(self.function, variant)
         graphs.attempt(variant.example)
         variant.example = []
         return graphs.entry()
@@ -83,14 +83,14 @@ class Graphs:
 
     Args:
         function: The Function.
-        shape: What its calls look like.
         variant: What is known about them.
     """
 
-    def __init__(self, function: Function[..., Any], shape: Shape, variant: Variant) -> None:
+    def __init__(self, function: Function[..., Any], variant: Variant) -> None:
         assert variant.plan is not None
-        plan = variant.plan
-        self.function, self.shape, self.plan, self.lengths = function, shape, plan, sizes(plan)
+        assert variant.shape is not None
+        plan, self.single = variant.plan, variant.shape.single
+        self.function, self.plan, self.lengths = function, plan, sizes(plan)
         self.by_operations: Entry = variant.again
         self.results = [*output_names(plan), *(r.name for r in plan.made if r.source != "size")]
         self.kept = [r for r in plan.residuals if r.source != "size"]
@@ -145,7 +145,7 @@ class Graphs:
         return [known[r.name] for r in self.kept]
 
     def _returned(self, results: Sequence[torch.Tensor]) -> Any:
-        return results[0] if self.shape.single else tuple(results[: self.plan.outputs])
+        return results[0] if self.single else tuple(results[: self.plan.outputs])
 
     # ---- calls
 

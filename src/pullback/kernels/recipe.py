@@ -61,7 +61,7 @@ class Recipe:
             contiguous_back=[at for at, _ in backward.source.after],
             outputs=[torch.uint8 if packed and o.packed else o.dtype for o in self.kernels[0].outputs],
             gradients=[o and o.dtype for o in backward.program.outputs] if len(self.kernels) > 1 else [],
-            results=plan.outputs, alone=shape.single,
+            results=plan.outputs, alone=variant.shape.single,
             cotangents=[o.dtype for o in backward.program.operands[-plan.outputs :]],
             fixed_at=[function.params.index(n) for n in fixed], fixed=tuple(given[n] for n in fixed),
             outside=variant.outside, guard=holds(plan.guards, numbers) if plan.guards else None,

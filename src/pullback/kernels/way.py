@@ -135,6 +135,7 @@ class Variant:
     reason: str = "it has not been called often enough yet"
     entry: Entry | None = None
     plan: Plan | None = None
+    shape: Shape | None = None
     programs: tuple[Program, ...] = ()
     kernels: tuple[Kernel, ...] = ()
     outside: tuple[Any, ...] = ()
@@ -290,6 +291,10 @@ class Choice:
     def _trace(self, variant: Variant, values: Sequence[Any]) -> None:
         from pullback.graph.plan import plan
 
+        variant.shape = shown(self.function, values)  # a whole number may change the output's structure
+        reason = unsuitable(self.function, variant.shape, self.needed) if variant.shape else "it returns a container"
+        if reason:
+            raise Unsupported(reason)
         given = [v.detach() if isinstance(v, torch.Tensor) else v for v in values]
         with torch.no_grad():
             variant.plan = plan(self.function, self.needed, given, self.function.keep)
@@ -336,9 +341,10 @@ class Choice:
         from pullback.kernels.launch import Kernel
 
         assert variant.plan is not None
+        assert variant.shape is not None
         variant.kernels = tuple(map(Kernel, variant.programs))
         native.begin()
-        made = (self.function, self.shape, variant.plan)
+        made = (self.function, variant.shape, variant.plan)
         if not self.needed:
             return node.plain_entry(*made, *variant.kernels)
         forward, backward = variant.kernels
