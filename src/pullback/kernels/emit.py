@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import torch
 
-from pullback.kernels.operations import MENDED
+from pullback.kernels.operations import ALIKE, MENDED
 from pullback.kernels.program import C_TYPES, CELL, ELEMENT, KINDS, SCALAR, Operand, Output, Program, Step, Value
 
 CHUNK = 16384
@@ -395,7 +396,7 @@ class _Writer:
 
 
 def _loops(steps: list[Step]) -> Iterator[list[Step]]:
-    """The steps in loops, each with one vector function at most, but for sine and cosine of one argument."""
+    """The steps in loops, each with one vector function at most, or several that have most of their work in common."""
     loop: list[Step] = []
     for step in _paired(steps):
         if loop and _apart(loop, step):
@@ -407,19 +408,26 @@ def _loops(steps: list[Step]) -> Iterator[list[Step]]:
 
 
 def _paired(steps: list[Step]) -> Iterator[Step]:
-    """The steps, those that turn the same argument side by side: most of their work is the same."""
-    turns: dict[tuple[Value, ...], list[Step]] = {}
-    for step in steps:
-        if step.heavy in MENDED:
-            turns.setdefault(step.args, []).append(step)
-    for step in steps:
-        yield from (turns.pop(step.args, []) if step.heavy in MENDED else [step])
+    """The steps, those that have most of their work in common side by side."""
+    rest = list(steps)
+    while rest:
+        first = rest[0]
+        late = {s.value for s in rest}
+        alike = [s for s in rest if s is first or (_work(s) == _work(first) != () and late.isdisjoint(s.args))]
+        yield from alike
+        rest = [s for s in rest if s not in alike]
+
+
+def _work(step: Step) -> tuple[Any, ...]:
+    """What a vector function works out before it comes to its own."""
+    return (ALIKE.get(step.heavy, step.heavy), step.args[0]) if step.heavy else ()
 
 
 def _apart(loop: list[Step], step: Step) -> bool:
-    if loop[-1].heavy in MENDED:
-        return step.heavy not in MENDED or step.args != loop[-1].args
-    return bool(step.heavy) and any(s.heavy for s in loop)
+    """Whether a step begins a new loop; what is mended later can only be used in the next one."""
+    if loop[-1].heavy in MENDED or step.heavy:
+        return any(s.heavy and _work(s) != _work(step) for s in loop)
+    return False
 
 
 def _statement(step: Step) -> str:

@@ -61,6 +61,9 @@ HEAVY = {
 MENDED = {"sin", "cos", "tan"}
 """Right for moderate arguments only; results for others are computed again one by one."""
 
+ALIKE = {"sin": "turn", "cos": "turn", "tan": "turn", "sinh": "hyperbolic", "cosh": "hyperbolic"}
+"""Functions that have most of their work in common with others of the same first argument."""
+
 SLOW = {("powf", "f64")}
 """Without vectors of our own: PyTorch's are faster."""
 
