@@ -22,8 +22,11 @@ from pullback.cli._bench import measure
 os.environ["PULLBACK_FUSE"] = "1"  # wait for the compiler
 PAGE = Path(__file__).parents[1] / "docs/performance.md"
 START, END = "<!-- kernels: written by benchmarks/kernels.py -->", "<!-- end of kernels -->"
-SIZES = [16, 1_000_000]
+MANY = 1_000_000
+SIZES = [16, MANY]
 LARGE = 16_777_216
+CACHED = 32_768
+CHANNELS = 16
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ ROWS = [
 
 def inputs(row: Row, size: int) -> list[torch.Tensor]:
     """Arguments of a size; with channels, sixteen of them in the middle."""
-    channels, batch = min(16, size), 1 if size < 1000 else 4
+    channels, batch = min(CHANNELS, size), 1 if size < 1000 else 4
     full = (batch, channels, size // (batch * channels)) if "c" in row.kinds else (size,)
     shapes = {"f": full, "s": (), "c": (channels, 1)}
     torch.manual_seed(0)
@@ -85,15 +88,29 @@ def measured(row: Row, size: int, seconds: float, compiled: bool) -> dict[str, f
     return measure.medians({"limit": measure.limit(given), **calls}, seconds)
 
 
+def arithmetic(row: Row, seconds: float) -> float:
+    """Seconds that an element takes a thread where memory costs nothing: what more elements add, within the cache."""
+    threads, fused = torch.get_num_threads(), pb.function(fuse=True)(row.formula)
+    torch.set_num_threads(1)
+    try:
+        calls = {str(n): measure.training(fused, inputs(row, n)) for n in (CHANNELS, CACHED)}
+        times = measure.medians(calls, seconds)
+    finally:
+        torch.set_num_threads(threads)
+    return (times[str(CACHED)] - times[str(CHANNELS)]) / (CACHED - CHANNELS)
+
+
 def lines(seconds: float, compiled: bool) -> list[str]:
     """The table as Markdown."""
     heads = [f"{size:,}: {what}" for size in SIZES for what in ("eager", "built-in", "limit")]
-    heads += [f"{size:,}: compile" for size in SIZES if compiled]
+    heads += [f"{size:,}: compile" for size in SIZES if compiled] + [f"arithmetic at {MANY:,}: eager"]
     found = [f"| own time / | {' | '.join(heads)} |", f"|---|{'---:|' * len(heads)}"]
     for row in ROWS:
         times = [measured(row, size, seconds, compiled) for size in SIZES]
         cells = [_ratio(t, what) for t in times for what in ("eager", "built-in", "limit")]
         cells += [_ratio(t, "compile") for t in times if compiled]
+        least = arithmetic(row, seconds) * MANY / torch.get_num_threads()
+        cells.append(_ratio({**times[SIZES.index(MANY)], "pullback": least}, "eager"))
         name = row.name.replace("|", "\\|")
         found.append(f"| {name} | {' | '.join(cells)} |")
         print(found[-1], flush=True)
@@ -112,8 +129,10 @@ Forward and backward in float32 as one compiled kernel each, PyTorch {torch.__ve
 {torch.get_num_threads()} threads: the time of pullback divided by that of the formula in plain PyTorch, of the built-in
 where there is one, and of the traffic that no kernel can avoid (a copy and, for each large argument, an addition, into
 memory that is there already). Medians of calls that take turns in one run; less than one is faster. Rows of one
-operation (exp, tanh, sigmoid) have the least to win. Large results come from memory that is used again. This table was
-written by `python benchmarks/kernels.py --large --write`."""
+operation (exp, tanh, sigmoid) have the least to win. Large results come from memory that is used again. The last column
+is what the kernels' arithmetic alone takes on all threads, measured within the cache: no kernel of this accuracy is
+faster on this processor, wherever its operands lie. This table was written by
+`python benchmarks/kernels.py --large --write`."""
     return "\n".join([START, "", intro, "", *table, "", END, ""])
 
 

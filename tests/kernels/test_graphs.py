@@ -71,7 +71,8 @@ def test_a_new_number_or_size_compiles_nothing_and_conditions_are_packed(compile
     for n, slope in ((3000, 3.0), (3000, 2.5), (4096, 0.5)):
         x = torch.randn(n, requires_grad=True)
         assert_same(lambda x, s=slope: fused(x, s), lambda x, s=slope: torch.where(x > 0, x * s, -x), [x])
-        assert [(t.dtype, t.numel()) for t in fused(x, slope).grad_fn.saved_tensors] == [(torch.uint8, n // 8)]
+        out = fused(x, slope)
+        assert [(t.dtype, t.numel()) for t in out.grad_fn.saved_tensors] == [(torch.uint8, n // 8)]
     assert states(fused) == [READY]
     assert len(compiled) == 2
 

@@ -110,7 +110,8 @@ def test_conditions_are_kept_eight_to_a_byte(n: int) -> None:
         for g in (torch.randn(n, 3), torch.randn(3, n).t(), torch.ones(()).expand(n, 3)):  # layouts of their own
             tensors = [x.detach().requires_grad_(), *bounds]
             assert_same(run(fused, tensors, g), exact(clipped, tensors, g))
-        kept = fused(*tensors).grad_fn.saved_tensors
+        out = fused(*tensors)
+        kept = out.grad_fn.saved_tensors
         assert sum(t.numel() * t.element_size() for t in kept) in (2 * n * 3, 2 * ((n * 3 + 7) // 8))
     single = torch.randn(n, 3, dtype=torch.float64, requires_grad=True)
     (first,) = torch.autograd.grad(pb.fuse(bent)(single).sum(), single, create_graph=True)

@@ -42,13 +42,15 @@ def texts(formula: Callable[..., Any], shapes: Any) -> list[str]:
     return [emit(read(graph)).text for graph in (made.forward, made.backward)]
 
 
+def compiled(text: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    assert GCC is not None
+    command = [*GCC.command, *GCC.flags, *flags, "-x", "c", "-", "-lm"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+
+
 def scalar_loops(text: str) -> list[str]:
     """The loops over elements, by their lines, that are not vectorised."""
-    assert GCC is not None
-    done = subprocess.run(
-        [*GCC.command, *GCC.flags, "-fopt-info-vec", "-x", "c", "-", "-o", "/dev/null", "-lm"],
-        input=text, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = compiled(text, "-fopt-info-vec", "-o", "/dev/null")
     vectors = {int(n) for n in re.findall(r":(\d+):\d+: optimized: +loop vectorized", done.stderr)}
     lines = text.splitlines()
     loops = {i + 1 for i, line in enumerate(lines) if "j < v; j++" in line}
@@ -59,6 +61,7 @@ def scalar_loops(text: str) -> list[str]:
 def test_every_loop_is_vectorised(formula: Callable[..., Any], shapes: Any) -> None:
     for text in texts(formula, shapes):
         assert scalar_loops(text) == []
+        assert "vmaskmov" not in compiled(text, "-S", "-o", "-").stdout  # a store under a mask takes ten times as long
 
 
 def test_a_loop_that_cannot_be_is_found() -> None:

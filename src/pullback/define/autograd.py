@@ -165,7 +165,8 @@ def captured(function: Function[..., Any]) -> CapturedTensorError:
     return CapturedTensorError(
         f"{function.name} ({function.where})",
         "everything that needs a gradient must be an argument",
-        "a forward that uses a tensor from a closure, a global, or a module, which would silently get no gradient",
+        "a forward that uses a tensor from a closure, a global, a module or another object, "
+        "which would silently get no gradient",
         "pass the tensor (or the module's parameters) as an argument and give it a rule",
     )
 

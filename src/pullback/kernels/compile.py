@@ -28,6 +28,7 @@ _TRIED = (
     ("-march=native",),
     ("-mcpu=native",),
     ("-fvect-cost-model=dynamic",),
+    ("-fno-thread-jumps",),  # threaded, selections become stores under masks: several times slower
     ("-mprefer-vector-width=512",),
     ("-fopenmp-simd", '-DPB_SIMD="omp simd"'),
 )

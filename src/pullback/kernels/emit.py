@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import torch
 
-from pullback.kernels.operations import MENDED
+from pullback.kernels.operations import ALIKE, MENDED
 from pullback.kernels.program import C_TYPES, CELL, ELEMENT, KINDS, SCALAR, Operand, Output, Program, Step, Value
 
 CHUNK = 16384
@@ -184,16 +185,20 @@ class _Writer:
         word = f"uint{8 * width}_t"
         yield f"    {raw} = {buffer};"
         if o.packed:
-            yield f"    if (J->packed) pb_unpack({buffer}, J->{n} + q / 8, m);"
-        yield f"    {'else ' if o.packed else ''}if (PB_LINEAR(g, {place})) {{"
+            yield f"    if (J->packed) pb_unpack(b_{n}, J->{n} + q / 8, m);"
+            yield "    else {"
+        yield f"    if (PB_LINEAR(g, {place})) {{"
         yield f"      if (m == v) {'p' if direct else 'w'}_{n} = J->{n} + q;"
         yield f"      else memcpy({buffer}, J->{n} + q, {width} * (size_t)m);"
         yield "    }"
         yield f"    else pb_gather_{width}(({word} *){buffer}, (const {word} *)J->{n},"
         yield f"                           g, PB_STRIDES(g, {place}), q, m);"
         if not direct:
-            yield f"    const {c} *p_{n} = b_{n};"
             yield f"    for (int64_t j = 0; j < v; j++) b_{n}[j] = {_read(o.dtype, f'w_{n}[j]')};"
+        if o.packed:
+            yield "    }"
+        if not direct:
+            yield f"    const {c} *p_{n} = b_{n};"
 
     def _targets(self) -> Iterator[str]:
         for at, i in enumerate(self.stored):
@@ -256,14 +261,17 @@ class _Writer:
             storage, width = STORAGE[out.dtype], out.dtype.itemsize
             word, c = f"uint{8 * width}_t", C_TYPES[out.value.kind]
             buffer = f"b_o{i}" if storage == c else f"r_o{i}"
+            if out.packed:
+                yield f"    if (J->packed) pb_pack(J->o{i} + q / 8, b_o{i}, m);"
+                yield "    else {"
             if storage != c:
                 yield f"    for (int64_t j = 0; j < v; j++) {buffer}[j] = {_write(out.dtype, f'b_o{i}[j]')};"
             direct = "m != v" if storage == c else "1"
-            if out.packed:
-                yield f"    if (J->packed) pb_pack(J->o{i} + q / 8, {buffer}, m);"
-            yield f"    {'else ' if out.packed else ''}if (!PB_LINEAR(g, {place}))"
+            yield f"    if (!PB_LINEAR(g, {place}))"
             yield f"      pb_scatter_{width}(({word} *)J->o{i}, ({word} *){buffer}, g, PB_STRIDES(g, {place}), q, m);"
             yield f"    else if ({direct}) memcpy(J->o{i} + q, {buffer}, {width} * (size_t)m);"
+            if out.packed:
+                yield "    }"
 
     def _adds(self) -> Iterator[str]:
         for at, (result, value) in enumerate(self.sums):
@@ -385,15 +393,38 @@ class _Writer:
 
 
 def _loops(steps: list[Step]) -> Iterator[list[Step]]:
-    """The steps in loops, each with one vector function at most."""
+    """The steps in loops, each with one vector function at most, or several that have most of their work in common."""
     loop: list[Step] = []
-    for step in steps:
-        if (step.heavy and any(s.heavy for s in loop)) or (loop and loop[-1].heavy in MENDED):
+    for step in _paired(steps):
+        if loop and _apart(loop, step):
             yield loop
             loop = []
         loop.append(step)
     if loop:
         yield loop
+
+
+def _paired(steps: list[Step]) -> Iterator[Step]:
+    """The steps, those that have most of their work in common side by side."""
+    rest = list(steps)
+    while rest:
+        first = rest[0]
+        late = {s.value for s in rest}
+        alike = [s for s in rest if s is first or (_work(s) == _work(first) != () and late.isdisjoint(s.args))]
+        yield from alike
+        rest = [s for s in rest if s not in alike]
+
+
+def _work(step: Step) -> tuple[Any, ...]:
+    """What a vector function works out before it comes to its own."""
+    return (ALIKE.get(step.heavy, step.heavy), step.args[0]) if step.heavy else ()
+
+
+def _apart(loop: list[Step], step: Step) -> bool:
+    """Whether a step begins a new loop; what is mended later can only be used in the next one."""
+    if loop[-1].heavy in MENDED or step.heavy:
+        return any(s.heavy and _work(s) != _work(step) for s in loop)
+    return False
 
 
 def _statement(step: Step) -> str:

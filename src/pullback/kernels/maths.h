@@ -58,7 +58,7 @@ PB double pb_abs_f64(double x) { return fabs(x); }
    2^n may be neither normal nor finite it goes into two factors, each half of it. What is below ZERO is left out, for to
    let results underflow is slow on some machines; above MOST the result is put right in the end. NaN goes through all of
    it. To limit x on both sides in the beginning would take four comparisons: compilers see through it. */
-#define PB_EXPONENTIALS(T, I, U, N, MANTISSA, MAGIC, BIAS, MOST, ZERO, MOST2, ZERO2, LEAST, HIGHEST, TINY)           \
+#define PB_EXPONENTIALS(T, I, U, N, MANTISSA, MAGIC, BIAS, MOST, ZERO, MOST2, ZERO2, LEAST, HIGHEST, TINY, TINIEST, LAST) \
   PB T pb_shifted_##N(U i) { return pb_from_bits_##N((I)(i << MANTISSA)); }                          \
   /* 2^n (one + p), where t is MAGIC + 2 * BIAS + n */                                               \
   PB T pb_scaled_##N(T one, T p, T t) {                                                              \
@@ -98,6 +98,14 @@ PB double pb_abs_f64(double x) { return fabs(x); }
     y = x > MOST ? (T)INFINITY : y + y;                                                              \
     return pb_abs_##N(x) < TINY ? x : y;                                                             \
   }                                                                                                  \
+  /* y / (1 + e^-x), both halved: e^-x / 2 is finite where e^-x is; where that overflows it is y / infinity */ \
+  PB T pb_logistic_##N(T x, T y) {                                                                   \
+    const T magic = MAGIC + (T)(BIAS - 1);                                                           \
+    T a = -x, c = pb_most_##N(TINIEST, a), t = FMA_##N(c, PB_LOG2E_##N, magic);                      \
+    T p = pb_exp_core_##N(pb_rest_##N(t - magic, c)), h = pb_shifted_##N((U)pb_bits_##N(t));         \
+    T q = (T)0.5 * y / ((T)0.5 + FMA_##N(h, p, h));                                                  \
+    return a > LAST ? y * (T)0 : q;                                                                  \
+  }                                                                                                  \
   /* from e^a / 4, which is finite where the result is, and e^-a / 4, which counts where that is not large */ \
   PB T pb_hyperbolic_##N(T a, T sign) {                                                              \
     const T magic = MAGIC + (T)(BIAS - 2);                                                           \
@@ -109,8 +117,10 @@ PB double pb_abs_f64(double x) { return fabs(x); }
   PB T pb_cosh_##N(T x) { return pb_hyperbolic_##N(pb_abs_##N(x), (T)1); }
 PB float pb_copysign_f32(float a, float b) { return copysignf(a, b); }
 PB double pb_copysign_f64(double a, double b) { return copysign(a, b); }
-PB_EXPONENTIALS(float, int32_t, uint32_t, f32, 23, MAGIC, 127, 89.f, -104.f, 128.f, -151.f, -25.f, 89.6f, 0x1p-26f)
-PB_EXPONENTIALS(double, int64_t, uint64_t, f64, 52, MAGICD, 1023, 710., -746., 1024., -1076., -60., 710.8, 0x1p-55)
+PB_EXPONENTIALS(float, int32_t, uint32_t, f32, 23, MAGIC, 127, 89.f, -104.f, 128.f, -151.f, -25.f, 89.6f, 0x1p-26f, -87.f,
+                0x1.62e42ep+6f)
+PB_EXPONENTIALS(double, int64_t, uint64_t, f64, 52, MAGICD, 1023, 710., -746., 1024., -1076., -60., 710.8, 0x1p-55, -708.,
+                0x1.62e42fefa39efp+9)
 /* (sinh(x) - x) / x^3 for |x| <= 1 by Taylor's series in s = x^2 */
 PB float pb_sinh_core_f32(float s) {
   return FMA(FMA(FMA(FMA(s, 0x1.ae6456p-26f, 0x1.71de3ap-19f), s, 0x1.a01a02p-13f), s, 0x1.111112p-7f), s, 0x1.555556p-3f);
@@ -157,15 +167,10 @@ PB float pb_split_f32(float x, float *f) {
   }
 PB_LOG_ENDS(float, f32, INFINITY)
 PB_LOG_ENDS(double, f64, (double)INFINITY)
-/* k*ln(2) + f + z, in two parts */
-PB float pb_log_sum(float k, float f, float z) {
-  float h = FMA(k, 0x1.62e43p-1f, f), l = FMA(k, 0x1.62e43p-1f, -h) + f;
-  return h + (l + z);
-}
 PB float pb_log_f32(float x) {
   float f, k = pb_split_f32(x, &f), s = f * f;
   float z = FMA(-0.5f, s, FMA(f * s, pb_log_core(f, s), k * -0x1.05c61p-29f));
-  return pb_log_ends_f32(x, pb_log_sum(k, f, z), 0.f);
+  return pb_log_ends_f32(x, FMA(k, 0x1.62e43p-1f, f + z), 0.f);
 }
 /* log(x) * HIGH, whose other bits are REST, for a basis in which k is a whole number or has these parts */
 #define PB_LOG_TO(name, HIGH, REST, KHIGH, KREST)                                                    \
@@ -178,13 +183,15 @@ PB float pb_log_f32(float x) {
   }
 PB_LOG_TO(pb_log2_f32, 0x1.715476p+0f, 0x1.4ae0cp-26f, 1.f, 0.f)
 PB_LOG_TO(pb_log10_f32, 0x1.bcb7b2p-2f, -0x1.5b235ep-27f, 0x1.344136p-2f, -0x1.ec10cp-27f)
+/* c is what 1 + x lost; it is scaled as 1 + x is, which lost nothing where that is huge */
 PB float pb_log1p_f32(float x) {
-  float u = 1.f + x, b = u - 1.f, c = (1.f - (u - b)) + (x - b);
-  int32_t i = pb_bits(u), e = (int32_t)((uint32_t)i - 0x3f3504f3u) >> 23;
-  float k = (float)e, m = pb_float((int32_t)((uint32_t)i - ((uint32_t)e << 23))) - 1.f;
-  float cm = c * pb_power2_f32(-e < -126 ? -126 : -e), f = m + cm, l = (m - f) + cm, s = f * f;
-  float z = FMA(-0.5f, s, FMA(f * s, pb_log_core(f, s), k * -0x1.05c61p-29f) + l);
-  float y = pb_log_ends_f32(x, pb_log_sum(k, f, z), -1.f);
+  float u = 1.f + x, c = x - (u - 1.f);
+  int32_t i = pb_bits(u), w = (int32_t)(((uint32_t)i - 0x3f3504f3u) & 0xff800000u);
+  float k = (float)(w >> 23), m = pb_float((int32_t)((uint32_t)i - (uint32_t)w)) - 1.f;
+  float d = pb_float(0x3f800000 - (w < 0x3f800000 ? w : 0x3f800000));
+  float f = FMA(c, d, m), l = FMA(c, d, m - f), s = f * f;
+  float z = FMA(-0.5f, s, FMA(f * s, pb_log_core(f, s), FMA(k, -0x1.05c61p-29f, l)));
+  float y = pb_log_ends_f32(x, FMA(k, 0x1.62e43p-1f, f + z), -1.f);
   return x == 0.f ? x : y;
 }
 
@@ -251,7 +258,7 @@ PB double pb_log_f64(double x) {
   return pb_log_ends_f64(x, pb_log_cored(k, f, 0.), 0.);
 }
 PB double pb_log1p_f64(double x) {
-  double u = 1. + x, b = u - 1., c = (1. - (u - b)) + (x - b), f, k = pb_split_f64(u, &f);
+  double u = 1. + x, c = x - (u - 1.), f, k = pb_split_f64(u, &f);
   double y = pb_log_ends_f64(x, pb_log_cored(k, f, u > 0x1p53 ? 0. : c / u), -1.);
   return x == 0. ? x : y;
 }
@@ -434,21 +441,13 @@ PB double pb_erfc_f64(double x) {
 
 /* x^y: x < 0 is defined for whole y only */
 PB double pb_powf_f64(double x, double y) { return pow(x, y); }
+/* for float32, where what is beyond e^700 is infinite or zero: so are powers of 0 and infinity, but for the sign */
 PB double pb_pow_short(double x, double y) {
   double a = fabs(x), r = pb_exp_short(y * pb_log_f64(a)), whole = rint(y), half = y * 0.5;
-  int odd = (whole == y) & (rint(half) != half);
-  double below = odd ? -r : r, far = (a > 1.) == (y > 0.) ? INFINITY : 0.;
-  below = whole != y ? NAN : below;
-  r = x < 0. ? below : r;
-  double none = y < 0. ? INFINITY : 0., all = y < 0. ? 0. : INFINITY;
-  none = odd ? copysign(none, x) : none;
-  all = (x < 0.) & odd ? -all : all;
-  r = a == 0. ? none : r;
-  r = a == INFINITY ? all : r;
-  far = a == 1. ? 1. : far;
-  r = fabs(y) == INFINITY ? far : r;
-  r = (x != x) | (y != y) ? x + y : r;
-  return (x == 1.) | (y == 0.) ? 1. : r;
+  int64_t odd = (whole == y) & (rint(half) != half);
+  r = (a == 1.) | (y == 0.) ? 1. : r;
+  r = pb_double(pb_bitsd(r) | (pb_bitsd(x) & (int64_t)((uint64_t)odd << 63)));
+  return (x < 0.) & (a < INFINITY) & (whole != y) ? NAN : r;
 }
 
 /* ---- float32 by way of float64: half an ulp without effort */
@@ -473,7 +472,6 @@ PB_WIDE(atanh)
 /* ---- what is the same for both types */
 
 #define PB_BOTH(T, N)                                                                                \
-  PB T pb_sigmoid_##N(T x) { return (T)1 / ((T)1 + pb_exp_##N(-x)); }                                \
   /* a comparison with a NaN is false, so m is b there; a condition on one argument alone, which may be the     \
      same for a whole loop, would keep the compiler from vectors */                                            \
   PB T pb_max_##N(T a, T b) { T m = a > b ? a : b; return a != a ? a : m; }                          \

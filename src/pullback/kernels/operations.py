@@ -54,12 +54,15 @@ LOGICAL = {
 HEAVY = {
     "exp": 1, "exp2": 1, "expm1": 1, "log": 1, "log1p": 1, "log2": 1, "log10": 1, "tanh": 1, "erf": 1, "erfc": 1,
     "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2, "sinh": 1, "cosh": 1, "asinh": 1,
-    "acosh": 1, "atanh": 1, "powf": 2,
+    "acosh": 1, "atanh": 1, "powf": 2, "logistic": 2,
 }  # fmt: skip
 """The vector functions of maths.h, with their number of arguments: one loop each."""
 
 MENDED = {"sin", "cos", "tan"}
 """Right for moderate arguments only; results for others are computed again one by one."""
+
+ALIKE = {"sin": "turn", "cos": "turn", "tan": "turn", "sinh": "hyperbolic", "cosh": "hyperbolic"}
+"""Functions that have most of their work in common with others of the same first argument."""
 
 SLOW = {("powf", "f64")}
 """Without vectors of our own: PyTorch's are faster."""
@@ -168,8 +171,8 @@ COMPOSITE: dict[str, Steps] = {
     "relu": lambda o, x: _clamp(o, x, 0),
     "relu6": lambda o, x: _clamp(o, x, 0, 6),
     "hardtanh": lambda o, x, low=-1, high=1: _clamp(o, x, low, high),
-    "sigmoid": lambda o, x: o.div(1.0, o.add(o.exp(o.neg(x)), 1.0)),
-    "silu": lambda o, x: o.div(x, o.add(o.exp(o.neg(x)), 1.0)),
+    "sigmoid": lambda o, x: o.logistic(x, 1.0),
+    "silu": lambda o, x: o.logistic(x, x),
     "mish": lambda o, x: o.mul(x, o.tanh(_softplus(o, x))),
     "softplus": _softplus,
     "log_sigmoid_forward": _log_sigmoid,
