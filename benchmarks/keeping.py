@@ -31,9 +31,9 @@ PAGE = Path(__file__).parents[1] / "docs/performance.md"
 START, END = "<!-- keeping: written by benchmarks/keeping.py -->", "<!-- end of keeping -->"
 _N = 1024
 _LOOPS = f"""
-__attribute__((visibility("default"))) void pack_many(uint8_t *d, uint8_t *s, int64_t times) {{
+__attribute__((visibility("default"))) void pack_many(uint8_t *d, int *s, int64_t times) {{
   for (int64_t k = 0; k < times; k++) {{ pb_pack(d, s, {_N}); __asm__ volatile("" ::: "memory"); }} }}
-__attribute__((visibility("default"))) void unpack_many(uint8_t *d, uint8_t *s, int64_t times) {{
+__attribute__((visibility("default"))) void unpack_many(uint8_t *d, int *s, int64_t times) {{
   for (int64_t k = 0; k < times; k++) {{ pb_unpack(s, d, {_N}); __asm__ volatile("" ::: "memory"); }} }}
 """
 _FIRST = """
@@ -55,7 +55,7 @@ def packing() -> dict[str, float]:
     found = compiler()
     assert found is not None
     library = cache.library(header() + _LOOPS, found)
-    bits, conditions = (ctypes.c_uint8 * _N)(), (ctypes.c_uint8 * (_N + 64))()
+    bits, conditions = (ctypes.c_uint8 * _N)(), (ctypes.c_int * (_N + 64))()
     times: dict[str, float] = {}
     for name in ("pack", "unpack"):
         run, spans = getattr(library, f"{name}_many"), []

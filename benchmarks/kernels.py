@@ -130,8 +130,8 @@ Forward and backward in float32 as one compiled kernel each, PyTorch {torch.__ve
 where there is one, and of the traffic that no kernel can avoid (a copy and, for each large argument, an addition, into
 memory that is there already). Medians of calls that take turns in one run; less than one is faster. Rows of one
 operation (exp, tanh, sigmoid) have the least to win. Large results come from memory that is used again. The last column
-is what the kernels' arithmetic alone takes on all threads, measured within the cache: no kernel of this accuracy is
-faster on this processor, wherever its operands lie. This table was written by
+is what the arithmetic of these kernels alone takes on all threads, measured within the cache: they are not
+faster on this processor, wherever their operands lie. This table was written by
 `python benchmarks/kernels.py --large --write`."""
     return "\n".join([START, "", intro, "", *table, "", END, ""])
 
