@@ -16,19 +16,28 @@ from pullback.kernels.emit import header
 from pullback.kernels.operations import HEAVY, MENDED
 
 FUNCTIONS = [name for name, count in HEAVY.items() if count == 1]
+ARGUMENTS = {1: ("const float *x", "x[j]"), 2: ("const float *x, const float *z", "x[j], z[j]")}
 MOST = 1.5
 
 
 @pytest.fixture(scope="module")
 def library() -> ctypes.CDLL:
     loops = [
-        f'__attribute__((visibility("default"))) void loop_{f}(int64_t n, const float *x, float *y) {{\n'
-        f"  for (int64_t j = 0; j < n; j++) y[j] = pb_{f}_f32(x[j]); }}\n"
-        for f in FUNCTIONS
+        f'__attribute__((visibility("default"))) void loop_{f}(int64_t n, {given}, float *y) {{\n'
+        f"  for (int64_t j = 0; j < n; j++) y[j] = pb_{f}_f32({taken}); }}\n"
+        for f, count in HEAVY.items()
+        for given, taken in [ARGUMENTS[count]]
     ]
     found = compiler()
     assert found is not None
     return cache.library(header() + "".join(loops), found)
+
+
+def computed(library: ctypes.CDLL, name: str, *given: torch.Tensor) -> torch.Tensor:
+    got = torch.empty_like(given[0])
+    pointers = [ctypes.c_void_p(t.data_ptr()) for t in (*given, got)]
+    getattr(library, f"loop_{name}")(ctypes.c_int64(got.numel()), *pointers)
+    return got
 
 
 def arguments() -> torch.Tensor:
@@ -54,15 +63,41 @@ def reference(name: str) -> Callable[..., Any]:
 def test_accuracy(name: str, library: ctypes.CDLL) -> None:
     x = arguments()
     x = x[x.abs() < 2.0**17] if name in MENDED else x  # what is beyond is computed in another way
-    got, exact = torch.empty_like(x), reference(name)(x.double())
-    pointers = [ctypes.c_void_p(t.data_ptr()) for t in (x, got)]
-    getattr(library, f"loop_{name}")(ctypes.c_int64(x.numel()), *pointers)
+    got, exact = computed(library, name, x), reference(name)(x.double())
     assert units(got, exact).max() <= MOST
+    assert_special(got, exact, (x == 0) & (exact == 0))
+
+
+def assert_special(got: torch.Tensor, exact: torch.Tensor, zero: torch.Tensor) -> None:
+    """NaN and infinities are where they belong, and these zeros have their sign."""
     assert torch.equal(got.isnan(), exact.isnan())
     infinite = exact.float().isinf()
     assert torch.equal(got[infinite], exact.float()[infinite])
-    zero = (x == 0) & (exact == 0)
     assert torch.equal(got[zero].signbit(), exact[zero].signbit())
+
+
+def test_powers(library: ctypes.CDLL) -> None:
+    """Of every special value to every other, and of others."""
+    special = [0.0, 1.0, 2.0, 3.0, 7.0, 0.5, 1.5, 16777217.0, 1e20, 3e38, 1e-38, 1e-45, 0.99999994, float("inf")]
+    values = torch.tensor([s * v for v in special for s in (1, -1)] + [float("nan")])
+    x, y = (t.flatten() for t in torch.meshgrid(values, values, indexing="ij"))
+    generator = torch.Generator().manual_seed(0)
+    x = torch.cat([x, torch.exp(60 * (torch.rand(20000, generator=generator) - 0.5))])
+    y = torch.cat([y, 12 * (torch.rand(20000, generator=generator) - 0.5)])
+    got, exact = computed(library, "powf", x, y), torch.pow(x.double(), y.double())
+    assert units(got, exact).max() <= MOST
+    assert_special(got, exact, exact == 0)
+
+
+def test_sigmoid_and_silu(library: ctypes.CDLL) -> None:
+    """As PyTorch writes them: the sum is rounded before the division, which costs a unit more."""
+    x = arguments()
+    for y in (torch.ones_like(x), x, -x):
+        got = computed(library, "logistic", x, y)
+        exact = y.double() / (1 + torch.exp(-x.double()))
+        exact = torch.where(torch.exp(-x).isinf(), y.double() / torch.inf, exact)  # where e^-x overflows in float32
+        assert units(got, exact).max() <= MOST + 1
+        assert_special(got, exact, exact == 0)
 
 
 @pytest.mark.parametrize("name", ["erf", "erfc"])

@@ -17,7 +17,6 @@
   typedef union { T f; I i; } pb_word_##N;                                                           \
   PB T pb_from_bits_##N(I i) { pb_word_##N w; w.i = i; return w.f; }                                 \
   PB I pb_bits_##N(T f) { pb_word_##N w; w.f = f; return w.i; }                                      \
-  PB T pb_power2_##N(I n) { return pb_from_bits_##N((I)((U)(n + BIAS) << MANTISSA)); }               \
   /* the smaller and the larger; b where one is NaN: what one instruction does */                    \
   PB T pb_least_##N(T a, T b) { return a < b ? a : b; }                                              \
   PB T pb_most_##N(T a, T b) { return a > b ? a : b; }
